@@ -1,0 +1,340 @@
+"""Reverse accumulation over the recorded history: iterative, and all or nothing.
+
+Everything that can be refused is refused before a gradient is installed: freed graphs, changed
+versions, bad seeds. Leaf gradients are installed last.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from typing import overload
+
+import numpy as np
+
+from autodiff.dispatch import apply
+from autodiff.dtypes import DIFFERENTIABLE, is_complex
+from autodiff.errors import GradientError, ShapeError, VersionError
+from autodiff.modes import enable_grad, no_grad
+from autodiff.node import Autograd, History, Node
+from autodiff.ops.declare import fit
+from autodiff.storage import next_serial
+from autodiff.table import OPS
+from autodiff.tensor import Tensor
+
+Seeds = Sequence[tuple[Tensor, Tensor]]
+Key = int | tuple[int, int]
+Results = dict[Key, tuple[Tensor, Tensor]]
+
+_accumulating = threading.Lock()  # two threads may accumulate into one leaf
+
+
+def run_backward(
+    tensor: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> None:
+    """Accumulate d(tensor)/d(leaf) into every leaf's ``grad``. ``Tensor.backward`` documents it."""
+    if not tensor.requires_grad:
+        raise GradientError(
+            f"backward needs a tensor that requires grad, got {tensor._label()}. "
+            "Compute it from a leaf with requires_grad=True, outside no_grad."
+        )
+    seed = make_seed(tensor, gradient)
+    sweep = Sweep([(tensor, seed)], retain_graph, create_graph)
+    sweep.run()
+    sweep.install()
+
+
+def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
+    """Return the cotangent that a pass starts with, or refuse."""
+    if gradient is None:
+        if tensor.shape or is_complex(tensor.dtype):
+            what = "take .real or abs() of it" if is_complex(tensor.dtype) else "sum() it"
+            raise GradientError(
+                f"backward() without a gradient needs a real tensor of shape (), got "
+                f"{tensor._label()}. Either {what}, or call backward(gradient=g)."
+            )
+        return Tensor(np.ones((), tensor.dtype), device=tensor.device)
+    if not isinstance(gradient, Tensor):
+        gradient = Tensor(gradient, device=tensor.device)
+    wanted = (tensor.shape, tensor.dtype, tensor.device)
+    if (gradient.shape, gradient.dtype, gradient.device) != wanted:
+        raise GradientError(
+            f"backward needs a gradient of shape {tensor.shape}, dtype {tensor.dtype} on "
+            f"{tensor.device}, got {gradient._label()}. Convert it first."
+        )
+    return gradient
+
+
+class Sweep:
+    """One reverse pass from given cotangents."""
+
+    def __init__(
+        self,
+        seeds: Seeds,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Sequence[Tensor] | None = None,
+    ) -> None:
+        self.seeds = seeds
+        self.retain = create_graph if retain_graph is None else retain_graph
+        self.create = create_graph
+        self.inputs = inputs
+        self.needed = {key_of(x._meta) for x in inputs or ()}
+        #: cotangents that are complete, with the tensor they belong to
+        self.results: Results = {}
+        self._started = next_serial()
+        self._given = {id(seed._cell.storage) for _, seed in seeds}
+
+    def run(self) -> None:
+        """Compute every cotangent that is asked for; changes no gradient."""
+        order = self._order()
+        if self.inputs is not None:
+            order = leading_to(self.needed, order)
+        check_versions(order)
+        pending: Results = {}
+        with enable_grad() if self.create else no_grad():
+            for tensor, seed in self.seeds:
+                add_cotangent(pending, tensor, seed)
+            for history in reversed(order):
+                self._propagate(history, pending)
+        self.results.update(pending)
+        if not self.retain:
+            for history in order:
+                history.node = None
+                history.cells = ()
+
+    def _propagate(self, history: History, pending: Results) -> None:
+        """Send the cotangents of one node's outputs to its inputs."""
+        node = history.node
+        assert node is not None
+        gs: list[Tensor | None] = [None] * history.count
+        for index in range(history.count):
+            key = (id(history), index)
+            entry = pending.pop(key, None)
+            if entry is None:
+                continue
+            gs[index] = entry[1]
+            if entry[0]._meta.retains_grad or key in self.needed:
+                self.results[key] = entry
+        if all(g is None for g in gs):
+            return
+        outs = [self._output(history, k) for k in range(len(history.cells))]
+        assert node.op.vjp is not None
+        cotangents = node.op.vjp(gs, outs, node.inputs, **node.attrs)
+        if len(cotangents) != len(node.inputs):
+            raise rule_error(node, len(cotangents))
+        for x, g in zip(node.inputs, cotangents, strict=True):
+            if g is not None and x.requires_grad:
+                add_cotangent(pending, x, fit(g, x))
+
+    def _output(self, history: History, index: int) -> Tensor:
+        """Return what a rule reads: with history where the rule itself is differentiated again."""
+        cell = history.cells[index]
+        recorded = self.create and index < history.count and cell.dtype in DIFFERENTIABLE
+        return Tensor._wrap(cell, Autograd(True, history, index) if recorded else Autograd())
+
+    def _order(self) -> list[History]:
+        """Histories in an order in which every node stands after those that made its inputs."""
+        goal = self._goal()
+        order: list[History] = []
+        seen: set[int] = set()
+        stack: list[tuple[History, bool]] = []
+        for tensor, _ in self.seeds:
+            if tensor._meta.history is not None:
+                stack.append((tensor._meta.history, False))
+            while stack:
+                history, done = stack.pop()
+                if done:
+                    order.append(history)
+                    continue
+                if id(history) in seen:
+                    continue
+                seen.add(id(history))
+                if history is goal:
+                    continue
+                if history.node is None:
+                    raise freed_error(tensor)
+                stack.append((history, True))
+                for x in history.node.inputs:
+                    parent = x._meta.history
+                    if parent is not None and id(parent) not in seen:
+                        stack.append((parent, False))
+        return order
+
+    def _goal(self) -> History | None:
+        """The one history that made every input that is asked for: nothing before it matters."""
+        histories = {id(x._meta.history): x._meta.history for x in self.inputs or ()}
+        return next(iter(histories.values())) if len(histories) == 1 else None
+
+    def install(self) -> None:
+        """Accumulate into leaves and retained intermediates."""
+        for tensor, g in self.results.values():
+            meta = tensor._meta
+            if meta.history is not None and not meta.retains_grad:
+                continue
+            with _accumulating, enable_grad() if self.create else no_grad():
+                meta.grad = self.own(g) if meta.grad is None else apply(OPS["add"], meta.grad, g)
+
+    def own(self, g: Tensor) -> Tensor:
+        """Return ``g`` with memory that no seed, operand or other gradient shares."""
+        storage = g._cell.require_storage()
+        fresh = storage.serial > self._started and id(storage) not in self._given
+        if not fresh or g._cell.strides is not None:
+            g = apply(OPS["copy"], g)
+            storage = g._cell.require_storage()
+        self._given.add(id(storage))
+        return g
+
+
+def leading_to(needed: Collection[Key], order: Sequence[History]) -> list[History]:
+    """Keep the histories whose operands are, or depend on, the metadata in ``needed``."""
+    useful: set[int] = set()
+    kept = []
+    for history in order:
+        assert history.node is not None
+        metas = [x._meta for x in history.node.inputs]
+        if any(key_of(meta) in needed or id(meta.history) in useful for meta in metas):
+            useful.add(id(history))
+            kept.append(history)
+    return kept
+
+
+def key_of(meta: Autograd) -> Key:
+    """Return what cotangents are gathered by: a leaf, or an output of an execution."""
+    return id(meta) if meta.history is None else (id(meta.history), meta.index)
+
+
+def add_cotangent(pending: Results, x: Tensor, g: Tensor) -> None:
+    """Add ``g`` to what ``x`` has received so far."""
+    key = key_of(x._meta)
+    entry = pending.get(key)
+    if entry is None:
+        pending[key] = (x, g)
+        return
+    # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
+    known, total = entry
+    pending[key] = (x if x._meta.retains_grad else known, apply(OPS["add"], total, g))
+
+
+def check_versions(order: Sequence[History]) -> None:
+    """Refuse the pass if a recorded operand, or an output that a rule reads, was changed since."""
+    for history in order:
+        node = history.node
+        assert node is not None
+        for x, version in zip(node.inputs, node.versions, strict=True):
+            if x._cell.version != version:
+                raise _version_error(node, x._label(), x._cell.version, version)
+        for cell, version in zip(history.cells, history.versions, strict=False):
+            if cell.version != version:
+                label = f"the output of {node.op.name} of shape {cell.shape}, dtype {cell.dtype}"
+                raise _version_error(node, label, cell.version, version)
+
+
+def _version_error(node: Node, label: str, found: int, wanted: int) -> VersionError:
+    return VersionError(
+        f"backward through {node.op.name} ({node.line}) needs {label} at version {wanted}, got "
+        f"version {found}. It was changed after it had been recorded; change it after backward, "
+        "or work on a copy()."
+    )
+
+
+def rule_error(node: Node, count: int) -> GradientError:
+    """The error of a rule that does not answer for every operand."""
+    return GradientError(
+        f"the rule of {node.op.name} needs one cotangent an operand (or None), got {count} for "
+        f"{len(node.inputs)} operands. Correct the op's vjp."
+    )
+
+
+def freed_error(tensor: Tensor) -> GradientError:
+    """The error of a second pass through a freed graph."""
+    return GradientError(
+        f"backward needs a recorded graph, got {tensor._label()}, whose graph an earlier backward "
+        "freed. Combine losses that share a forward pass into one scalar, or call "
+        "backward(retain_graph=True) from the first pass on."
+    )
+
+
+@overload
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> Tensor: ...
+
+
+@overload
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> tuple[Tensor, ...]: ...
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> Tensor | tuple[Tensor, ...]:
+    """Return the gradients of ``outputs`` by ``inputs`` without touching any ``grad``.
+
+    Args:
+        outputs: one or several tensors; each needs shape () and a real dtype, or a
+            ``grad_outputs``. One that was not recorded contributes zeros.
+        inputs: one or several tensors that require grad, intermediates too; only the graph
+            between them and the outputs is traversed and freed.
+        grad_outputs: cotangents of the outputs.
+        retain_graph: keep the graph for another pass; by default as ``create_graph``.
+        create_graph: record the pass, for second derivatives.
+
+    Returns:
+        One gradient for a single tensor as ``inputs``, else a tuple; an input that does not reach
+        the outputs gets zeros. No two of them share memory.
+
+    Raises:
+        GradientError: an input that does not require grad, a bad seed, a freed graph.
+
+    >>> x = Tensor(3.0, requires_grad=True)
+    >>> grad(x * x, x).item()
+    6.0
+    """
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    cotangents: tuple[Tensor | None, ...] = (None,) * len(outs)
+    if grad_outputs is not None:
+        if isinstance(grad_outputs, Tensor):
+            grad_outputs = (grad_outputs,)
+        cotangents = tuple(grad_outputs)
+    if len(cotangents) != len(outs):
+        raise ShapeError(
+            f"grad needs one cotangent an output, got {len(cotangents)} for {len(outs)} outputs. "
+            "Give None where the output is a real scalar."
+        )
+    for x in ins:
+        if not x.requires_grad:
+            raise GradientError(
+                f"grad needs inputs that require grad, got {x._label()}. Set requires_grad=True."
+            )
+    seeds = [(out, make_seed(out, g)) for out, g in zip(outs, cotangents, strict=True)]
+    recorded = [(out, seed) for out, seed in seeds if out.requires_grad]
+    sweep = Sweep(recorded, retain_graph, create_graph, inputs=ins)
+    sweep.run()
+    with enable_grad() if create_graph else no_grad():
+        found = tuple([_result(sweep, x) for x in ins])
+    return found[0] if isinstance(inputs, Tensor) else found
+
+
+def _result(sweep: Sweep, x: Tensor) -> Tensor:
+    entry = sweep.results.get(key_of(x._meta))
+    if entry is None:
+        return Tensor(np.zeros(x.shape, x.dtype), device=x.device)
+    return sweep.own(entry[1])

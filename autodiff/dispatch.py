@@ -1,0 +1,161 @@
+"""The only door: every op goes through ``apply``, which runs it or traces it, and records it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autodiff.backends.interface import Array
+from autodiff.device import CPU, backend_of
+from autodiff.dtypes import DIFFERENTIABLE, DType
+from autodiff.errors import DeviceMismatch, DTypeError, TraceError
+from autodiff.modes import modes
+from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State
+from autodiff.storage import Storage
+from autodiff.tensor import Operand, Tensor
+
+_ABSTRACT = State.ABSTRACT
+_WEAK = (float, int, complex, bool)  # exactly these types: np.float64 is a float, but not weak
+_weak_dtypes: dict[tuple[object, ...], DType] = {}
+
+
+def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the row's; see below
+    """Run or trace ``op`` on tensors and numbers, and record it where a gradient needs it.
+
+    Args:
+        op: a row of the table.
+        args: tensors; numbers and arrays become leaves here.
+        attrs: the row's attributes, frozen values.
+
+    Returns:
+        One Tensor, or a tuple of ``op.outputs`` Tensors.
+
+    Raises:
+        DeviceMismatch: operands on two devices.
+    """
+    inputs = lift(args)
+    device, abstract, needs = CPU, False, False
+    for x in inputs:
+        cell = x._cell
+        if cell.state is _ABSTRACT:
+            abstract = True
+        if cell.device != device:
+            device = _common_device(inputs)
+        if x._meta.requires_grad:
+            needs = True
+    needs = needs and modes.grad and op.vjp is not None
+    node = Node(op, inputs, attrs) if needs or abstract else None
+    cells = _trace(op, inputs, attrs, node) if abstract else _run(op, inputs, attrs, device)
+    history = None
+    if needs:
+        assert node is not None
+        count = len(cells) if op.outputs is None else op.outputs
+        history = History(node, cells if op.reads_outputs else (), count)
+    if op.outputs == 1:
+        return _result(cells[0], history, 0)
+    return tuple([_result(cell, history, k) for k, cell in enumerate(cells[: op.outputs])])
+
+
+def _result(cell: Cell, history: History | None, index: int) -> Tensor:
+    recorded = history is not None and cell.dtype in DIFFERENTIABLE
+    return Tensor._wrap(cell, Autograd(True, history, index) if recorded else Autograd())
+
+
+def _run(
+    op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any], device: str
+) -> tuple[Cell, ...]:
+    """Compute now."""
+    backend = backend_of(device)
+    result = op.forward(backend.xp, *[x._cell.read() for x in inputs], **attrs)
+    if op.view:
+        return (_view_cell(result, inputs[0]._cell),)
+    if type(result) is not tuple:
+        return (_computed(backend.own(result), device),)
+    return tuple([_computed(backend.own(value), device) for value in result])
+
+
+def _computed(buffer: Array, device: str) -> Cell:
+    return Cell(buffer.shape, buffer.dtype, device, Storage(buffer, device))
+
+
+def _view_cell(result: Any, source: Cell) -> Cell:  # Any: the backend's array type
+    """Return a cell that shares the source's storage if the result shares its memory."""
+    backend = backend_of(source.device)
+    storage = source.require_storage()
+    spec = backend.view_of(result, storage.read(source.device))
+    if spec is not None:
+        strides, offset = spec
+        shape, dtype = result.shape, result.dtype
+        return Cell(shape, dtype, source.device, storage, strides=strides, offset=offset)
+    return _computed(backend.own(result), source.device)
+
+
+def _trace(
+    op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any], node: Node | None
+) -> tuple[Cell, ...]:
+    """Only say what would be computed."""
+    if op.meta is None:
+        raise TraceError(
+            f"tracing needs ops with a shape rule, got {op.name!r}. "
+            "Give its row a meta function, or compute it outside the traced function."
+        )
+    metas = op.meta(*[(x.shape, x.dtype) for x in inputs], **attrs)
+    return tuple(
+        Cell(shape, dtype, inputs[0].device, None, state=_ABSTRACT, node=node, index=k)
+        for k, (shape, dtype) in enumerate(metas)
+    )
+
+
+def lift(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
+    """Turn numbers and arrays into constant leaves; Python numbers are weak (NumPy's NEP 50)."""
+    for arg in args:
+        if not isinstance(arg, Tensor):
+            break
+    else:
+        return args  # type: ignore[return-value]  # every element was just checked
+    strong = [a if type(a) in _WEAK else _strong(a) for a in args]
+    dtypes = tuple([x._cell.dtype for x in strong if isinstance(x, Tensor)])
+    return tuple(
+        [
+            x if isinstance(x, Tensor) else constant(np.array(x, _weak_dtype(dtypes, type(x))))
+            for x in strong
+        ]
+    )
+
+
+def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype
+    """Make a leaf of a host array that nobody else holds; captured programs keep its value."""
+    buffer = backend_of(CPU).own(array)
+    meta = Autograd()
+    meta.kind = Kind.CONSTANT
+    return Tensor._wrap(_computed(buffer, CPU), meta)
+
+
+def _strong(arg: Any) -> Tensor:  # Any: whatever the user gave
+    if isinstance(arg, Tensor):
+        return arg
+    if isinstance(arg, np.ndarray | np.generic | list | tuple):
+        tensor = Tensor(arg)
+        tensor._meta.kind = Kind.CONSTANT
+        return tensor
+    raise DTypeError(
+        f"an op needs Tensors, arrays or numbers, got {type(arg).__name__}. Convert it first."
+    )
+
+
+def _weak_dtype(dtypes: tuple[DType, ...], kind: type) -> DType:
+    key = (*dtypes, kind)
+    if key not in _weak_dtypes:
+        _weak_dtypes[key] = np.result_type(*dtypes, kind(0))
+    return _weak_dtypes[key]
+
+
+def _common_device(inputs: tuple[Tensor, ...]) -> str:
+    """Return the one device of all operands; constants of shape () travel with the launch."""
+    devices = {x.device for x in inputs if x._meta.kind is not Kind.CONSTANT or x.shape}
+    if len(devices) > 1:
+        raise DeviceMismatch(
+            f"an op needs operands on one device, got {sorted(devices)}. Move one with .to(device)."
+        )
+    return devices.pop()

@@ -1,0 +1,69 @@
+"""Whether ops are recorded: a property of the thread, never of the process."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ContextDecorator
+from types import TracebackType
+
+
+class _Modes(threading.local):
+    grad = True
+
+
+modes = _Modes()
+
+
+def is_grad_enabled() -> bool:
+    """Return whether ops are recorded in this thread.
+
+    >>> is_grad_enabled()
+    True
+    """
+    return modes.grad
+
+
+class _GradMode(ContextDecorator):
+    """A context manager and decorator; one instance may be entered again while it is open."""
+
+    _value: bool
+
+    def __init__(self) -> None:
+        # Per thread: a decorated function may run in several threads at once.
+        self._local = threading.local()
+
+    def __enter__(self) -> None:
+        if not hasattr(self._local, "stack"):
+            self._local.stack = []
+        self._local.stack.append(modes.grad)
+        modes.grad = self._value
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        modes.grad = self._local.stack.pop()
+
+
+class no_grad(_GradMode):  # noqa: N801 - PyTorch's name, used as a function
+    """Compute without recording, in this thread, as context manager or decorator.
+
+    >>> with no_grad():
+    ...     is_grad_enabled()
+    False
+    """
+
+    _value = False
+
+
+class enable_grad(_GradMode):  # noqa: N801 - PyTorch's name, used as a function
+    """Record again inside a ``no_grad`` block, in this thread.
+
+    >>> with no_grad(), enable_grad():
+    ...     is_grad_enabled()
+    True
+    """
+
+    _value = True

@@ -1,0 +1,259 @@
+"""The records: an Op is a row of the table, a Node what was asked for, a Cell holds a value."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from autodiff.backends.interface import Array
+from autodiff.device import backend_of
+from autodiff.dtypes import DType
+from autodiff.errors import TraceError
+from autodiff.storage import Storage
+
+if TYPE_CHECKING:
+    from autodiff.tensor import Tensor
+
+Shape = tuple[int, ...]
+Meta = tuple[Shape, DType]
+# Any below: attrs are whatever an op's row says, frozen.
+Attrs = Mapping[str, Any]
+Cotangents = Sequence["Tensor | None"]
+Rule = Callable[..., Sequence["Tensor | None"]]
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class State(Enum):
+    """Whether a cell has its value."""
+
+    CONCRETE = "concrete"
+    ABSTRACT = "abstract"
+
+
+class Op:
+    """A row of the op table; it runs through ``dispatch.apply`` and nowhere else.
+
+    Attributes:
+        name: unique in the table.
+        forward: ``forward(xp, *arrays, **attrs)`` to one array or a tuple: the public outputs, then
+            those that only the rule reads.
+        vjp: ``vjp(gs, outs, inputs, **attrs)`` to one cotangent an input (or None). All are tensors
+            and the rule consists of tensor ops. ``gs`` holds one cotangent a public output, None
+            where none arrived. Broadcasting, projection to real and dtype are put right by the
+            machinery, not by the rule. ``outs`` have no history, but where the pass is recorded
+            (``create_graph``) the public ones have theirs.
+        meta: ``meta(*metas, **attrs)`` to ``((shape, dtype), ...)`` of all outputs, not computing.
+        outputs: how many outputs are public; None: all of them, however many there are.
+        reads_outputs: the rule reads ``outs``; without it ``outs`` is empty.
+        view: the result may share the operand's memory (reshape, basic indexing, ...).
+        per_sample: ``per_sample(attrs, ranks)`` rewrites attrs for operands that carry a batch axis
+            in front (axes and indices counted from the end); None: the op has no such meaning.
+        draws: the op would draw random numbers (never on a device).
+        samples: ``samples(draw)`` to ``((args, attrs), ...)`` for the table test, where
+            ``draw(*shape)`` gives an array of the dtype under test in the op's domain.
+        domain: bounds of real operands, and of real and imaginary parts, in the table test.
+        takes_complex: whether the op is defined for complex operands.
+        doc: the docstring.
+    """
+
+    __slots__ = (
+        "doc", "domain", "draws", "forward", "meta", "name", "outputs", "per_sample",
+        "reads_outputs", "samples", "takes_complex", "view", "vjp",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        vjp: Rule | None = None,
+        meta: Callable[..., Sequence[Meta]] | None = None,
+        *,
+        outputs: int | None = 1,
+        reads_outputs: bool = False,
+        view: bool = False,
+        per_sample: Callable[[Attrs, Sequence[int]], Attrs] | None = None,
+        draws: bool = False,
+        samples: Callable[..., Sequence[tuple[tuple[Any, ...], Attrs]]] | None = None,
+        domain: tuple[float, float] = (-2.0, 2.0),
+        takes_complex: bool = True,
+        doc: str = "",
+    ) -> None:
+        self.name = name
+        self.forward = forward
+        self.vjp = vjp
+        self.meta = meta
+        self.outputs = outputs
+        self.reads_outputs = reads_outputs
+        self.view = view
+        self.per_sample = per_sample
+        self.draws = draws
+        self.samples = samples
+        self.domain = domain
+        self.takes_complex = takes_complex
+        self.doc = doc
+
+    def __repr__(self) -> str:
+        return f"Op({self.name!r})"
+
+
+class Node:
+    """What was asked for: an op, its operands and attrs, and the line that asked. Immutable."""
+
+    __slots__ = ("attrs", "inputs", "op", "site", "versions")
+
+    def __init__(self, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        versions: list[int] = []
+        for x in inputs:
+            storage = x._cell.storage
+            versions.append(0 if storage is None else storage.version)
+        self.versions = versions
+        self.site = _call_site()
+
+    @property
+    def line(self) -> str:
+        """Where the user's code asked for this op, as ``file:line``."""
+        code, position = self.site
+        lines = (line for start, end, line in code.co_lines() if start <= position < end)
+        return f"{code.co_filename}:{next(lines, None) or code.co_firstlineno}"
+
+
+class _Inside(dict[str, bool]):
+    """Whether a source file belongs to this package; each file is looked at once."""
+
+    def __missing__(self, filename: str) -> bool:
+        self[filename] = inside = filename.startswith(_PACKAGE)
+        return inside
+
+
+_inside = _Inside()
+
+
+def _call_site() -> tuple[CodeType, int]:
+    """Return code and position of the nearest frame outside this package; the line costs more."""
+    frame = sys._getframe(2)
+    while _inside[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+class Cell:
+    """A value: shared by a tensor's clones, its detached handles and nothing else.
+
+    ``strides is None`` means the whole storage, contiguous; else the cell is a view of it, and
+    strides and offset count elements. An ABSTRACT cell has no storage but the node that would
+    compute it.
+    """
+
+    __slots__ = (
+        "device",
+        "dtype",
+        "index",
+        "node",
+        "offset",
+        "shape",
+        "state",
+        "storage",
+        "strides",
+    )
+
+    def __init__(
+        self,
+        shape: Shape,
+        dtype: DType,
+        device: str,
+        storage: Storage | None,
+        *,
+        state: State = State.CONCRETE,
+        node: Node | None = None,
+        index: int = 0,
+        strides: Shape | None = None,
+        offset: int = 0,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.storage = storage
+        self.state = state
+        self.node = node
+        self.index = index
+        self.strides = strides
+        self.offset = offset
+
+    @property
+    def version(self) -> int:
+        """The storage's version; placeholders have none to change."""
+        return self.storage.version if self.storage is not None else 0
+
+    def require_storage(self) -> Storage:
+        """Return the storage, or refuse a placeholder."""
+        if self.storage is None:
+            raise TraceError(
+                f"a value needs a run, got a placeholder of shape {self.shape}. "
+                "Use it in an angle or a traced function, and give its value when that runs."
+            )
+        return self.storage
+
+    def read(self) -> Array:
+        """Return the read-only array of this cell on its device."""
+        storage = self.storage if self.storage is not None else self.require_storage()
+        base = storage.read(self.device)
+        return base if self.strides is None else self.view_on(base)
+
+    def view_on(self, base: Array) -> Array:
+        """Return this cell's part of a buffer that has the storage's layout."""
+        if self.strides is None:
+            return base
+        return backend_of(self.device).view(base, self.shape, self.strides, self.offset, self.dtype)
+
+
+class History:
+    """How to differentiate the outputs of one execution, until a backward pass drops the node.
+
+    ``cells`` are those of the outputs (saved ones too) where the rule reads them, else empty;
+    ``count`` is how many outputs are public.
+    """
+
+    __slots__ = ("cells", "count", "node", "versions")
+
+    def __init__(self, node: Node, cells: tuple[Cell, ...], count: int) -> None:
+        self.node: Node | None = node
+        self.cells = cells
+        self.count = count
+        self.versions = [cell.version for cell in cells] if cells else []
+
+
+class Autograd:
+    """What a tensor's clones share beside its value: leaf flags, gradient and the history link."""
+
+    __slots__ = (
+        "grad", "history", "index", "kind", "name", "requires_grad", "retains_grad", "trainable",
+        "uuid",
+    )  # fmt: skip
+
+    def __init__(self, requires_grad: bool = False, history: History | None = None, index: int = 0):
+        self.requires_grad = requires_grad
+        self.grad: Tensor | None = None
+        self.history = history
+        self.index = index
+        self.retains_grad = False
+        self.name: str | None = None
+        self.kind: Kind = Kind.TENSOR
+        self.trainable = True
+        self.uuid: str | None = None
+
+
+class Kind(Enum):
+    """What a leaf is for; a captured program replays parameters and inputs, and keeps constants."""
+
+    TENSOR = "tensor"
+    CONSTANT = "constant"
+    PARAMETER = "parameter"
+    INPUT = "input"

@@ -1,0 +1,388 @@
+"""Tensor: a handle on a value cell and on autograd metadata. Operators come from the op table."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from autodiff.backends.interface import Array
+from autodiff.device import backend_of, canonical_device
+from autodiff.dtypes import DIFFERENTIABLE, DType
+from autodiff.errors import DTypeError, GradientError, ShapeError
+from autodiff.node import Autograd, Cell, Kind
+from autodiff.protocols import TensorProtocols
+from autodiff.storage import Storage
+
+if TYPE_CHECKING:
+    from autodiff.methods import TensorMethods as _Methods
+else:
+    _Methods = object
+
+Operand: TypeAlias = "Tensor | complex | NDArray[Any]"  # Any: every dtype
+
+
+class Tensor(TensorProtocols, _Methods):
+    """An n-dimensional array that remembers how it was computed.
+
+    Args:
+        data: numbers, nested sequences, an array or another Tensor; the values are copied.
+        dtype: NumPy dtype; by default that of ``data`` (Python floats: float64).
+        device: ``"cpu"`` (the default).
+        requires_grad: record ops on this tensor, so that ``backward`` gives it a gradient.
+        name: shown in error messages and in the repr.
+
+    Raises:
+        DTypeError: ``data`` is not numeric.
+        GradientError: ``requires_grad`` for a dtype other than F32, F64, C64, C128.
+
+    Example:
+        >>> x = Tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        Tensor([2., 4.], dtype=float64)
+    """
+
+    __slots__ = ("__weakref__", "_cell", "_meta")
+
+    _cell: Cell
+    _meta: Autograd
+
+    def __init__(
+        self,
+        data: ArrayLike | Tensor,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        requires_grad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        location = canonical_device(device)
+        array = _host_array(data, dtype)
+        if requires_grad:
+            _require_differentiable(array.dtype, name)
+        if array.dtype.kind not in "biufc":
+            raise DTypeError(
+                f"Tensor needs numeric data, got dtype {array.dtype}. Convert it to numbers first."
+            )
+        buffer = backend_of(location).from_host(array)
+        self._cell = Cell(array.shape, array.dtype, location, Storage(buffer, location))
+        self._meta = Autograd(requires_grad)
+        self._meta.name = name
+
+    @classmethod
+    def _wrap(cls, cell: Cell, meta: Autograd) -> Self:
+        """Make a handle on existing parts."""
+        handle = object.__new__(cls)
+        handle._cell = cell
+        handle._meta = meta
+        return handle
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of every axis."""
+        return self._cell.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._cell.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The NumPy dtype of the elements."""
+        return self._cell.dtype
+
+    @property
+    def device(self) -> str:
+        """The device that ops on this tensor run on."""
+        return self._cell.device
+
+    @property
+    def layout(self) -> str:
+        """Always ``"strided"``."""
+        return "strided"
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between neighbours along each axis, in elements."""
+        cell = self._cell
+        if cell.strides is not None:
+            return cell.strides
+        steps, step = [], 1
+        for extent in reversed(cell.shape):
+            steps.append(step)
+            step *= max(extent, 1)
+        return tuple(reversed(steps))
+
+    @property
+    def offset(self) -> int:
+        """Where this tensor starts in its storage, in elements."""
+        return self._cell.offset
+
+    @property
+    def residency(self) -> tuple[str, ...]:
+        """The locations that hold a copy of the value at present."""
+        return self._cell.require_storage().locations
+
+    @property
+    def size(self) -> int:
+        """The number of elements (NumPy's word; ``numel()`` is PyTorch's)."""
+        return self.numel()
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        count = 1
+        for extent in self._cell.shape:
+            count *= extent
+        return count
+
+    def is_contiguous(self) -> bool:
+        """Return whether the elements stand in C order without gaps."""
+        if self._cell.strides is None or self.numel() == 0:
+            return True
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self._cell.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether ops on this tensor are recorded. Set it on leaves only."""
+        return self._meta.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, value: bool = True) -> Tensor:
+        """Set ``requires_grad`` on a leaf and return it.
+
+        Raises:
+            GradientError: not a leaf, or not of a differentiable dtype.
+        """
+        value = bool(value)
+        if value == self._meta.requires_grad:
+            return self
+        if not self.is_leaf:
+            raise GradientError(
+                f"requires_grad needs a leaf, got {self._label()}, the result of a recorded op. "
+                "Use detach() for the value without history."
+            )
+        if value:
+            _require_differentiable(self.dtype, self._meta.name)
+        self._meta.requires_grad = value
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this tensor was made by the user, not by a recorded op."""
+        return self._meta.history is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, dL/dRe + i dL/dIm for a real loss L; None before backward."""
+        return self._meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (
+            not isinstance(value, Tensor)
+            or (value.shape, value.dtype, value.device) != (self.shape, self.dtype, self.device)
+        ):
+            given = value._label() if isinstance(value, Tensor) else repr(value)
+            raise GradientError(
+                f"grad needs None or a Tensor of shape {self.shape}, dtype {self.dtype} on "
+                f"{self.device}, got {given}. Convert it first."
+            )
+        self._meta.grad = value
+
+    def retain_grad(self) -> Tensor:
+        """Keep this intermediate's own gradient in the next backward passes."""
+        if not self.requires_grad:
+            raise GradientError(
+                f"retain_grad needs a tensor that requires grad, got {self._label()}. "
+                "Compute it from a tensor with requires_grad=True, outside no_grad."
+            )
+        self._meta.retains_grad = True
+        return self
+
+    def zero_grad(self) -> None:
+        """Forget the accumulated gradient (sets None)."""
+        self._meta.grad = None
+
+    @property
+    def name(self) -> str | None:
+        """The name given by the user."""
+        return self._meta.name
+
+    # -- handles and copies ----------------------------------------------------------------------
+
+    def clone(self) -> Self:
+        """Return another handle on the same value, version counter and autograd metadata."""
+        return type(self)._wrap(self._cell, self._meta)
+
+    def detach(self) -> Tensor:
+        """Return the same value without history; it shares storage and version."""
+        return Tensor._wrap(self._cell, Autograd())
+
+    def deep_clone(self) -> Self:
+        """Return a new leaf with its own copy of value, metadata and existing gradient."""
+        cell = self._cell
+        location = cell.device
+        buffer = backend_of(location).writable_copy(cell.read())
+        storage = Storage(backend_of(location).own(buffer), location)
+        meta = Autograd(self._meta.requires_grad)
+        for field in ("name", "kind", "trainable"):
+            setattr(meta, field, getattr(self._meta, field))
+        meta.uuid = self._meta.uuid and str(uuid.uuid4())
+        grad = self._meta.grad
+        meta.grad = None if grad is None else grad.deep_clone()
+        return type(self)._wrap(Cell(cell.shape, cell.dtype, location, storage), meta)
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        copy = self.deep_clone()
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[object, ...]]:
+        meta = self._meta
+        grad = None if meta.grad is None else meta.grad.numpy()
+        state = (meta.name, meta.kind, meta.trainable, meta.uuid)
+        return _rebuild, (type(self), self.numpy(), self.device, meta.requires_grad, grad, state)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def numpy(self) -> NDArray[Any]:  # Any: the dtype is the tensor's
+        """Return the value on the host as a read-only array that never changes afterwards."""
+        return backend_of(self._cell.device).to_host(self._cell.read())
+
+    def item(self) -> Any:  # Any: int, float, complex or bool, by dtype
+        """Return the only element as a Python number."""
+        if self.numel() != 1:
+            raise ShapeError(
+                f"item() needs a tensor with one element, got shape {self.shape}. "
+                "Index it first, or use tolist()."
+            )
+        return self.numpy().item()
+
+    def tolist(self) -> Any:  # Any: a number or nested lists, by shape
+        """Return the values as nested lists of Python numbers."""
+        return self.numpy().tolist()
+
+    def set_(self, value: ArrayLike | Tensor) -> Tensor:
+        """Install a value of the same shape; raises the version, records nothing.
+
+        Raises:
+            ShapeError: another shape.
+            DTypeError: a dtype that cannot be cast safely within its kind (complex to real).
+        """
+        array = _host_array(value, None)
+        if array.shape != self.shape:
+            raise ShapeError(
+                f"set_ needs a value of shape {self.shape}, got shape {array.shape}. "
+                "Reshape it first."
+            )
+        if not np.can_cast(array.dtype, self.dtype, "same_kind"):
+            raise DTypeError(
+                f"set_ needs a value that casts to {self.dtype}, got {array.dtype}. "
+                "Take .real, or make a tensor of another dtype."
+            )
+        storage = self._writable_storage("set_")
+        base = storage.read_for_update()
+        self._cell.view_on(base)[...] = backend_of(storage.home).from_host(
+            array.astype(self.dtype, copy=False)
+        )
+        storage.write(base, storage.home)
+        return self
+
+    @contextmanager
+    def storage_mut(self) -> Iterator[Array]:
+        """Open the storage: yields a writable array that is installed on leaving, on an error too.
+
+        The version rises by one. While it is open, any other read or write of the storage raises
+        ``StorageBusy``, in other threads as well.
+
+        >>> t = Tensor([1.0, 2.0])
+        >>> with t.storage_mut() as a:
+        ...     a[0] = 5.0
+        >>> t.tolist()
+        [5.0, 2.0]
+        """
+        with self._writable_storage("storage_mut").update() as base:
+            yield self._cell.view_on(base)
+
+    def _writable_storage(self, what: str) -> Storage:
+        """Return the storage, unless elements of this view lie on top of each other."""
+        if self._cell.strides is not None and any(
+            stride == 0 and extent > 1
+            for extent, stride in zip(self.shape, self._cell.strides, strict=True)
+        ):
+            raise ShapeError(
+                f"{what} needs elements with memory of their own, got {self._label()}, a view that "
+                "repeats elements. Write to a copy() of it."
+            )
+        return self._cell.require_storage()
+
+
+def from_dlpack(source: Any) -> Tensor:  # Any: anything with the DLPack protocol
+    """Copy an array of another library into a Tensor.
+
+    >>> from_dlpack(np.arange(2.0))
+    Tensor([0., 1.], dtype=float64)
+    """
+    return Tensor(np.from_dlpack(source))
+
+
+def _host_array(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> NDArray[Any]:
+    """Return the data as a host array."""
+    if isinstance(data, Tensor):
+        data = data.numpy()
+    elif isinstance(data, list | tuple) and any(isinstance(x, Tensor) for x in data):
+        data = [x.numpy() if isinstance(x, Tensor) else x for x in data]
+    try:
+        array = np.asarray(data)
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array
+        if array.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+            raise TypeError(f"{array.dtype} does not convert to {np.dtype(dtype)}; take .real")
+        return array.astype(dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DTypeError(
+            f"Tensor needs numbers in a regular shape and a dtype that holds them, got "
+            f"{type(data).__name__}: {error}. Give nested sequences of equal length, or an array."
+        ) from error
+
+
+def _require_differentiable(dtype: DType, name: str | None) -> None:
+    if dtype not in DIFFERENTIABLE:
+        label = f" {name!r}" if name else ""
+        raise GradientError(
+            f"a gradient needs dtype float32, float64, complex64 or complex128, got {dtype} for "
+            f"tensor{label}. Convert it with astype, or write the numbers as floats (0.0, not 0)."
+        )
+
+
+def _rebuild(
+    cls: type[Tensor],
+    array: NDArray[Any],
+    device: str,
+    requires_grad: bool,
+    grad: NDArray[Any] | None,
+    state: tuple[str | None, Kind, bool, str | None],
+) -> Tensor:
+    """Unpickle: a leaf with the value, the gradient and the metadata."""
+    base = Tensor(array, device=device, requires_grad=requires_grad)
+    meta = base._meta
+    meta.name, meta.kind, meta.trainable, meta.uuid = state
+    meta.grad = None if grad is None else Tensor(grad, device=device)
+    return cls._wrap(base._cell, meta)
