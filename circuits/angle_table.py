@@ -1,0 +1,194 @@
+"""All angles of a circuit at once: one sparse affine map from leaf elements to slots.
+
+angles[s] = offset[s] + sum_e factor[e] vector[origin[e]] over the entries e of slot s, where the
+vector holds the elements of all Parameters in registration order, then those of the Inputs, then
+the results of the expressions that are not affine. One op, whatever the number of gates; its
+adjoint is one op too, and its outputs are slices of one flat buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autodiff import Program, Tensor
+from autodiff.dispatch import apply, constant
+from autodiff.node import Op
+from circuits.angles import Angle
+from circuits.first_order import refuse_second_order
+
+# Any in this file: forwards take a backend's arrays.
+Ints = NDArray[np.int64]
+
+
+class Entries(NamedTuple):
+    """Entries sorted by where they go, so that those of one place are a segment."""
+
+    places: Ints
+    firsts: Ints
+    origins: Ints
+    factors: NDArray[np.float64]
+
+    @classmethod
+    def sort(cls, places: Ints, origins: Ints, factors: NDArray[np.float64]) -> Entries:
+        """Sort entries ``target[place] += factor * source[origin]``."""
+        order = np.argsort(places, kind="stable")
+        ordered = places[order]
+        firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        return cls(ordered[firsts], firsts, origins[order], factors[order])
+
+
+@dataclass(frozen=True, eq=False)
+class AngleTable:
+    """The affine map of a circuit, frozen.
+
+    Attributes:
+        by_slot: the entries sorted by slot, for the forward map.
+        by_column: the same sorted by element, for its adjoint.
+        offsets: ``(S,)``.
+        leaves: parameters in registration order, then inputs.
+        programs: what is evaluated per run and appended to the vector.
+    """
+
+    by_slot: Entries
+    by_column: Entries
+    offsets: NDArray[np.float64]
+    leaves: tuple[Tensor, ...]
+    programs: tuple[Program, ...]
+
+    @classmethod
+    def build(cls, angles: Sequence[Angle], leaves: Sequence[Tensor]) -> AngleTable:
+        """Collect one angle a slot."""
+        starts = dict(zip(map(_key, leaves), _starts(leaves), strict=True))
+        end = sum(x.numel() for x in leaves)
+        programs: dict[int, tuple[int, Program]] = {}
+        entries: list[tuple[int, int, float]] = []
+        for slot, angle in enumerate(angles):
+            for (leaf, element), c in zip(angle.atoms, angle.coefficients, strict=True):
+                entries.append((slot, starts[_key(leaf)] + element, c))
+            if angle.program is not None:
+                known = programs.setdefault(id(angle.program), (len(programs), angle.program))
+                entries.append((slot, end + known[0], angle.scale))
+        slots = np.array([entry[0] for entry in entries], np.int64)
+        columns = np.array([entry[1] for entry in entries], np.int64)
+        factors = np.array([entry[2] for entry in entries], np.float64)
+        return cls(
+            Entries.sort(slots, columns, factors),
+            Entries.sort(columns, slots, factors),
+            np.array([angle.offset for angle in angles], np.float64),
+            tuple(leaves),
+            tuple([program for _, program in programs.values()]),
+        )
+
+    def evaluate(
+        self,
+        operands: Sequence[tuple[Tensor, bool]],
+        value_of: Callable[[Tensor], tuple[Tensor, bool]],
+    ) -> Tensor:
+        """Return the angles ``(S,)``, or ``(B, S)`` if any value carries a batch axis.
+
+        Args:
+            operands: tensors whose elements, one after the other, are those of the leaves, and
+                whether each has a batch axis in front.
+            value_of: the same by leaf, for the programs.
+        """
+        parts = list(operands)
+        for program in self.programs:
+            pairs = [value_of(leaf) for leaf in program.slots]
+            flags = [flag for _, flag in pairs]
+            (result,) = program.run([x for x, _ in pairs], flags)
+            parts.append((result, any(flags)))
+        if not parts:
+            return constant(self.offsets.copy())
+        batched = tuple([flag for _, flag in parts])
+        return apply(_ASSEMBLE, *[x for x, _ in parts], table=self, batched=batched)  # type: ignore[no-any-return]
+
+
+def _key(leaf: Tensor) -> int:
+    return id(leaf._meta)
+
+
+def _starts(leaves: Sequence[Tensor]) -> list[int]:
+    ends = np.cumsum([0, *[x.numel() for x in leaves]])
+    return [int(end) for end in ends[:-1]]
+
+
+def _assemble(xp: Any, *arrays: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:
+    vector = _flat(xp, arrays, batched)
+    angles = xp.zeros((*vector.shape[:-1], len(table.offsets)), vector.dtype)
+    angles += table.offsets
+    _add_segments(xp, angles, table.by_slot, vector)
+    return angles
+
+
+def _flat(xp: Any, arrays: Sequence[Any], batched: Sequence[bool]) -> Any:
+    """Concatenate the elements of all operands, with the batch axis in front if there is one."""
+    sizes = [a.shape[0] for a, flag in zip(arrays, batched, strict=True) if flag]
+    if not sizes:
+        return xp.concatenate([a.reshape(-1) for a in arrays])
+    rows = []
+    for array, flag in zip(arrays, batched, strict=True):
+        flat = array.reshape(sizes[0], -1) if flag else array.reshape(1, -1)
+        rows.append(xp.broadcast_to(flat, (sizes[0], flat.shape[1])))
+    return xp.concatenate(rows, axis=1)
+
+
+def _add_segments(xp: Any, target: Any, entries: Entries, source: Any) -> None:
+    """Add factor * source[..., origin] to target[..., place], entry by entry."""
+    if len(entries.factors) == 0:
+        return
+    terms = source[..., entries.origins] * entries.factors
+    single = len(entries.firsts) == len(entries.factors)
+    sums = terms if single else xp.add.reduceat(terms, entries.firsts, axis=-1)
+    target[..., entries.places] += sums
+
+
+def _assemble_vjp(
+    xp: Any,
+    g: Any,
+    *,
+    table: AngleTable,
+    batched: tuple[bool, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> tuple[Any, ...]:
+    """Adjoint of ``_assemble``: one flat buffer, cut into the operands' gradients."""
+    sizes = [
+        prod(shape[1:] if flag else shape) for shape, flag in zip(shapes, batched, strict=True)
+    ]
+    vector = xp.zeros((*g.shape[:-1], sum(sizes)), g.dtype)
+    _add_segments(xp, vector, table.by_column, g)
+    shared = vector.sum(axis=0) if vector.ndim == 2 else vector
+    cuts = np.cumsum([0, *sizes])
+    return tuple(
+        [
+            (vector if flag else shared)[..., start:end].reshape(shape)
+            for start, end, shape, flag in zip(cuts, cuts[1:], shapes, batched, strict=False)
+        ]
+    )
+
+
+def _rule(gs: Any, outs: Any, inputs: Sequence[Tensor], **attrs: Any) -> Sequence[Tensor]:
+    shapes = tuple([x.shape for x in inputs])
+    (g,) = gs
+    return apply(_ASSEMBLE_VJP, g, shapes=shapes, **attrs)  # type: ignore[no-any-return]
+
+
+def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:
+    sizes = [meta[0][:1] for meta, flag in zip(metas, batched, strict=True) if flag]
+    dtype = np.result_type(*[meta[1] for meta in metas])
+    return (((*(sizes[0] if sizes else ()), len(table.offsets)), dtype),)
+
+
+def _vjp_meta(meta: Any, *, shapes: Any, **attrs: Mapping[str, Any]) -> Any:
+    return tuple([(shape, meta[1]) for shape in shapes])
+
+
+_ASSEMBLE = Op("assemble_angles", _assemble, _rule, _assemble_meta)
+_ASSEMBLE_VJP = Op(
+    "assemble_angles_vjp", _assemble_vjp, refuse_second_order, _vjp_meta, outputs=None
+)

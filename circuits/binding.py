@@ -1,0 +1,220 @@
+"""Values for one run: which tensor stands for each leaf, and whether it carries a batch axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autodiff import Parameter, Tensor
+from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
+from circuits.angles import Input
+from circuits.errors import BindingError
+
+if TYPE_CHECKING:
+    from circuits.circuit import Circuit
+
+Given = tuple[Tensor, bool]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The operands of the angle table, and the value of every leaf.
+
+    Attributes:
+        circuit: whose leaves.
+        operands: tensors that hold the elements of all leaves, in the table's order.
+        num_features: how many of them, at the end, belong to Inputs.
+        whole: the first operand holds the elements of all Parameters.
+        batch: the common batch size, or None.
+    """
+
+    circuit: Circuit
+    operands: tuple[Given, ...]
+    num_features: int
+    whole: bool
+    batch: int | None
+
+    @cached_property
+    def by_leaf(self) -> Mapping[int, Given]:
+        """The value of each leaf, by the identity of its metadata; only programs ask for it."""
+        parameters = self.circuit.parameters()
+        end = len(self.operands) - self.num_features
+        chosen, features = list(self.operands[:end]), self.operands[end:]
+        if self.whole:
+            chosen = _split(parameters, chosen[0])
+        leaves = (*parameters, *self.circuit.inputs)
+        pairs = (*chosen, *features)
+        return {id(leaf._meta): given for leaf, given in zip(leaves, pairs, strict=True)}
+
+    def angles(self) -> Tensor:
+        """Return all angles ``(S,)`` or ``(B, S)``."""
+        table = self.circuit.compiled().table
+        return table.evaluate(self.operands, lambda leaf: self.by_leaf[id(leaf._meta)])
+
+
+def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Binding:
+    """Match what a run method was given with the circuit's leaves.
+
+    Args:
+        circuit: the circuit.
+        inputs: arrays or Tensors ``(size,)`` or ``(B, size)`` by Input name.
+        values: in place of the Parameters' values: ``(P,)`` or ``(B, P)`` in registration order, or
+            a mapping from Parameters or names. A Tensor receives the gradient.
+
+    Raises:
+        BindingError: missing, unknown or misshapen values, or different batch sizes.
+    """
+    parameters = circuit.parameters()
+    features = [_feature(x, inputs or {}) for x in _checked_inputs(circuit, inputs or {})]
+    if values is None:
+        chosen: list[Given] = [(p, False) for p in parameters]
+    elif isinstance(values, Mapping):
+        chosen = _mapped(circuit, values)
+    else:
+        chosen = [_whole(parameters, values)]
+    whole = values is not None and not isinstance(values, Mapping)
+    operands = (*chosen, *features)
+    return Binding(circuit, operands, len(features), whole, common_batch(operands))
+
+
+def common_batch(given: Sequence[Given]) -> int | None:
+    """Return the batch size that all batched values share."""
+    sizes = {x.shape[0] for x, batched in given if batched}
+    if len(sizes) > 1:
+        raise BindingError(
+            f"a run needs one batch size, got {sorted(sizes)}. Give every batched input, value and "
+            "state the same number of rows."
+        )
+    if 0 in sizes:
+        raise BindingError("a run needs a batch of at least one sample, got an empty batch.")
+    return sizes.pop() if sizes else None
+
+
+def _checked_inputs(circuit: Circuit, inputs: Mapping[str, Any]) -> tuple[Input, ...]:
+    names = [x.name for x in circuit.inputs]
+    unknown = [key for key in inputs if key not in names]
+    missing = [name for name in names if name not in inputs]
+    if unknown or missing:
+        raise BindingError(
+            f"the circuit needs inputs {names}, got {list(inputs)}"
+            + (f"; missing {missing}" if missing else "")
+            + (f"; unknown {unknown}" if unknown else "")
+            + ". Pass inputs={name: values of shape (size,) or (B, size)}."
+        )
+    return circuit.inputs
+
+
+def _feature(leaf: Input, inputs: Mapping[str, Any]) -> Given:
+    assert leaf.name is not None
+    value = _tensor(inputs[leaf.name], leaf.dtype, f"input {leaf.name!r}")
+    return value, _has_batch(value, leaf.shape, f"input {leaf.name!r}")
+
+
+def _tensor(value: Any, dtype: DType, what: str) -> Tensor:
+    """Return a real tensor of the leaf's dtype; a given Tensor keeps its history."""
+    if not isinstance(value, Tensor):
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":
+            raise BindingError(f"{what} needs real numbers, got dtype {array.dtype}.")
+        return Tensor(array, dtype=dtype)
+    if is_complex(value.dtype) or value.dtype not in DIFFERENTIABLE:
+        raise BindingError(
+            f"{what} needs a float32 or float64 Tensor, got {value._label()}. Convert it first."
+        )
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+def _has_batch(value: Tensor, shape: tuple[int, ...], what: str) -> bool:
+    if value.shape == shape:
+        return False
+    if value.ndim == len(shape) + 1 and value.shape[1:] == shape:
+        return True
+    batched = f"(B, {', '.join(map(str, shape))})" if shape else "(B,)"
+    raise BindingError(
+        f"{what} needs shape {shape} or {batched}, got {value.shape}. Reshape it: the batch axis "
+        "stands first."
+    )
+
+
+def _whole(parameters: Sequence[Parameter], values: Any) -> Given:
+    """All values as one tensor."""
+    count = sum(p.numel() for p in parameters)
+    dtypes = {p.dtype for p in parameters}
+    dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
+    value = _tensor(values, dtype, "values")
+    return value, _has_batch(value, (count,), "values")
+
+
+def _split(parameters: Sequence[Parameter], whole: Given) -> list[Given]:
+    """The part of each Parameter, for expressions that are not affine."""
+    tensor, batched = whole
+    parts, start = [], 0
+    for p in parameters:
+        end = start + p.numel()
+        lead = tensor.shape[:1] if batched else ()
+        parts.append((tensor[..., start:end].reshape((*lead, *p.shape)), batched))
+        start = end
+    return parts
+
+
+def _mapped(circuit: Circuit, values: Mapping[Any, Any]) -> list[Given]:
+    """Values by Parameter or name; the others keep what they hold."""
+    given = resolve(circuit, values)
+    chosen: list[Given] = []
+    for p in circuit.parameters():
+        if id(p._meta) in given:
+            what = f"the value of parameter {p.name or p.shape}"
+            value = _tensor(given[id(p._meta)], p.dtype, what)
+            chosen.append((value, _has_batch(value, p.shape, what)))
+        else:
+            chosen.append((p, False))
+    return chosen
+
+
+def resolve(circuit: Circuit, values: Mapping[Any, Any]) -> dict[int, Any]:
+    """Return values by the identity of the Parameter that each key names: object, uuid or name."""
+    parameters = circuit.parameters()
+    names = circuit.parameter_names()
+    by_key: dict[str, Parameter] = dict(zip(names, parameters, strict=True))
+    by_key |= {p.uuid: p for p in parameters}
+    found: dict[int, Any] = {}
+    for key, value in values.items():
+        wanted = key.uuid if isinstance(key, Parameter) else key
+        parameter = by_key.get(wanted) if isinstance(wanted, str) else None
+        if parameter is None:
+            raise BindingError(
+                f"values need Parameters of the circuit or their names, got {key!r}. "
+                f"It has {names}."
+            )
+        if id(parameter._meta) in found:
+            raise BindingError(f"values need each Parameter once, got {key!r} twice.")
+        found[id(parameter._meta)] = value
+    return found
+
+
+def assign(circuit: Circuit, values: Any) -> None:
+    """Set the Parameters' values; ``Circuit.assign`` documents it. All or none."""
+    parameters = circuit.parameters()
+    if isinstance(values, Mapping):
+        given = resolve(circuit, values)
+        pairs = [(p, given[id(p._meta)]) for p in parameters if id(p._meta) in given]
+    else:
+        tensor, batched = _whole(parameters, values)
+        if batched:
+            raise BindingError(
+                f"assign needs values of shape ({tensor.shape[1]},), got {tensor.shape}. "
+                "A batch is given per run, with values=."
+            )
+        pairs = list(
+            zip(parameters, [x for x, _ in _split(parameters, (tensor, False))], strict=True)
+        )
+    checked = [(p, _tensor(value, p.dtype, f"parameter {p.name or ''}")) for p, value in pairs]
+    for p, value in checked:
+        if value.shape != p.shape:
+            raise BindingError(f"assign needs shape {p.shape}, got {value.shape} for {p._label()}.")
+    for p, value in checked:
+        p.set_(value)

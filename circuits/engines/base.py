@@ -1,0 +1,103 @@
+"""The protocol between the circuit ops and an engine: two calls, whatever the batch.
+
+An engine works on plain arrays. States are ``(B, 2**n)``, angles ``(B or 1, S)``, matrices
+``(B or 1, d, d)``, coefficients ``(B or 1, T)``; B is the same in all of them. What an engine returns
+is always per sample, ``(B, ...)``: sums over a shared operand are the ops' business.
+
+Gradients follow the inner product <a, b> = Re sum conj(a) b: with cotangent lambda of the final state,
+the gradient of a step's angle t is Re <lambda| dU/dt U^dagger |psi> with psi the state after it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.plan.steps import ComplexArray, Plan, RealArray
+from circuits.plan.terms import Terms
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which gradients a reverse call must compute; the others come back as None."""
+
+    state: bool = False
+    angles: bool = True
+    matrices: bool = False
+    coefficients: bool = False
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Per-sample gradients of one reverse call.
+
+    Attributes:
+        state: ``(B, 2**n)`` complex, with respect to the initial state.
+        angles: ``(B, S)`` real.
+        matrices: one ``(B, d, d)`` complex array a matrix.
+        coefficients: ``(B, T)`` real.
+    """
+
+    state: ComplexArray | None = None
+    angles: RealArray | None = None
+    matrices: tuple[ComplexArray, ...] | None = None
+    coefficients: RealArray | None = None
+
+
+class Engine(ABC):
+    """Runs plans. Implementations hold no state that depends on a circuit."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def forward(
+        self,
+        plan: Plan,
+        state: ComplexArray,
+        angles: RealArray,
+        matrices: Sequence[ComplexArray] = (),
+        terms: Terms | None = None,
+        coefficients: RealArray | None = None,
+    ) -> tuple[ComplexArray, RealArray | None]:
+        """Apply the plan to ``state`` (not changed) and, where ``terms`` are given, measure them.
+
+        Returns:
+            The final state ``(B, 2**n)`` in the dtype of ``state``, and the values ``(B, K)`` in the
+            matching real dtype, or None without terms.
+        """
+
+    @abstractmethod
+    def reverse(
+        self,
+        plan: Plan,
+        final: ComplexArray,
+        angles: RealArray,
+        matrices: Sequence[ComplexArray],
+        wanted: Wanted,
+        *,
+        cotangent: ComplexArray | None = None,
+        terms: Terms | None = None,
+        coefficients: RealArray | None = None,
+        weights: RealArray | None = None,
+    ) -> Gradients:
+        """Run the adjoint sweep from ``final`` (not changed).
+
+        Either ``cotangent`` ``(B, 2**n)`` is given, or ``terms``, ``coefficients`` and ``weights``
+        ``(B, K)``, the cotangent of the values; then the sweep starts from
+        lambda = sum_t 2 w[rows[t]] c_t O_t psi.
+        """
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the real dtype of the same precision: complex64 to float32, complex128 to float64."""
+    return np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+
+
+def check_batch(arrays: Sequence[NDArray[Any] | None]) -> int:
+    """Return the batch size that the leading axes broadcast to."""
+    return max((a.shape[0] for a in arrays if a is not None), default=1)

@@ -1,0 +1,264 @@
+"""Circuit's run methods: values are bound, the ops called, shapes decided. In one place for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+import autodiff as ad
+from autodiff import GradientError, Tensor
+from autodiff.device import canonical_device
+from autodiff.dtypes import C64, C128, DType
+from circuits import binding, execute, sampling, state
+from circuits.compiled_observables import compile_observables
+from circuits.engines.base import Engine
+from circuits.engines.registry import get_engine
+from circuits.errors import BindingError, EngineError
+from circuits.observable_base import Observable
+from circuits.plan.steps import Plan
+from circuits.shots import sampled_expectation
+
+if TYPE_CHECKING:
+    from circuits.circuit import Circuit
+
+DEFAULT_ENGINE = "numba"
+
+# Any in this file: values and inputs are arrays, Tensors or mappings of them; ``binding`` checks.
+
+
+@dataclass(frozen=True)
+class Run:
+    """Operands of one evaluation."""
+
+    plan: Plan
+    state: Tensor
+    angles: Tensor
+    matrices: tuple[Tensor, ...]
+    engine: Engine
+
+
+class RunMethods:
+    """What a circuit computes; every method takes these keyword arguments.
+
+    Args:
+        inputs: features by Input name, ``(size,)`` or ``(B, size)``.
+        values: in place of the Parameters' values for this call: ``(P,)``, ``(B, P)`` or a mapping;
+            a Tensor given there receives the gradient.
+        initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>; not normalised for you.
+        dtype: complex64 or complex128; by default complex64 if all Parameters and Inputs are
+            float32.
+        device: where to run; None: where Parameters and inputs are.
+        engine: ``"numba"`` (the default) or ``"reference"``.
+    """
+
+    num_qubits: int
+
+    def _run(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        values: Any = None,
+        initial_state: Any = None,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        engine: str | Engine | None = None,
+    ) -> Run:
+        circuit = cast("Circuit", self)
+        canonical_device(device)
+        chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+        compiled = circuit.compiled()
+        precision = _checked_dtype(dtype) if dtype is not None else compiled.dtype
+        bound = binding.bind(circuit, inputs, values)
+        start = state.initial_state(initial_state, self.num_qubits, precision)
+        binding.common_batch([*bound.operands, (start, start.ndim == 2)])
+        matrices = tuple([_as(m.value(), precision) for m in compiled.matrices])
+        return Run(compiled.plan, start, bound.angles(), matrices, chosen)
+
+    def statevector(self, **options: Any) -> Tensor:
+        """Return the final state ``(2**n,)`` or ``(B, 2**n)``, qubit 0 least significant.
+
+        >>> from circuits import Circuit
+        >>> Circuit(1).x(0).statevector(engine="reference").real.tolist()
+        [0.0, 1.0]
+        """
+        run = self._run(**options)
+        return execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
+
+    def expectation(
+        self,
+        observable: Observable | Sequence[Observable],
+        *,
+        shots: int | None = None,
+        seed: sampling.Seed = None,
+        **options: Any,
+    ) -> Tensor:
+        """Return expectation values: one engine call for any batch and any number of observables.
+
+        Args:
+            observable: one, or a sequence of K.
+            shots: estimate each term from this many samples; the result has no derivative.
+            seed: integer or Generator for ``shots``.
+            options: see the class.
+
+        Returns:
+            Real ``()`` or ``(K,)``; with a batch ``(B,)`` or ``(B, K)``.
+
+        Raises:
+            ObservableError: not Hermitian, or of another width.
+            BindingError: missing, unknown or misshapen inputs and values.
+
+        >>> from circuits import Circuit, Z
+        >>> Circuit(1).x(0).expectation(Z(0), engine="reference").item()
+        -1.0
+        """
+        single = isinstance(observable, Observable)
+        several = [observable] if single else list(cast("Sequence[Observable]", observable))
+        compiled = compile_observables(several, self.num_qubits)
+        run = self._run(**options)
+        operands = (run.state, run.angles, compiled.coefficients(), run.matrices)
+        fixed = (run.plan, compiled.terms, run.engine)
+        if shots is None:
+            return execute.expectation_of(*operands, *fixed, single=single)
+        count, generator = sampling.checked_shots(shots), sampling.generator_of(seed)
+        return sampled_expectation(*operands, *fixed, count, generator, single=single)
+
+    def variance(self, observable: Observable, **options: Any) -> Tensor:
+        """Return <O^2> - <O>^2 of an observable with fixed coefficients, ``()`` or ``(B,)``.
+
+        >>> from circuits import Circuit, X
+        >>> Circuit(1).variance(X(0), engine="reference").item()
+        1.0
+        """
+        compiled = compile_observables([observable], self.num_qubits)
+        coefficients = compiled.coefficients()
+        if coefficients.requires_grad:
+            raise GradientError(
+                "variance needs fixed coefficients, got Tensors that require grad. "
+                "Use float(c), or expectations of the observable and of its square."
+            )
+        run = self._run(**options)
+        final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
+        moved = execute.apply_observable(final, coefficients, compiled.terms, run.engine)
+        mean = state.overlap(final, moved).real
+        return state.overlap(moved, moved).real - mean * mean
+
+    def probabilities(self, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
+        """Return the probabilities of the basis states, of all or of some qubits.
+
+        Args:
+            qubits: which ones, the first one least significant; None for all.
+            options: see the class.
+
+        Returns:
+            Real ``(2**k,)`` or ``(B, 2**k)``.
+
+        >>> from circuits import Circuit
+        >>> Circuit(2).x(1).probabilities([1], engine="reference").tolist()
+        [0.0, 1.0]
+        """
+        return state.probabilities_of(self.statevector(**options), qubits)
+
+    def marginal(self, qubits: Sequence[int], **options: Any) -> Tensor:
+        """Return ``probabilities(qubits)``."""
+        return self.probabilities(qubits, **options)
+
+    def sample(
+        self, shots: int, *, seed: sampling.Seed = None, **options: Any
+    ) -> NDArray[np.int64]:
+        """Draw basis states: int64 ``(shots,)`` or ``(B, shots)``.
+
+        >>> from circuits import Circuit
+        >>> Circuit(2).x(1).sample(3, seed=0, engine="reference").tolist()
+        [2, 2, 2]
+        """
+        count, generator = sampling.checked_shots(shots), sampling.generator_of(seed)
+        with ad.no_grad():
+            drawn = self.probabilities(**options)
+        return sampling.draw(drawn.numpy(), count, generator)
+
+    def counts(
+        self, shots: int, *, seed: sampling.Seed = None, **options: Any
+    ) -> dict[str, int] | list[dict[str, int]]:
+        """Draw bit strings and count them; one dictionary a sample for a batch.
+
+        The leftmost character is the highest classical bit: that of the measurements, or qubit
+        k's bit k if nothing was measured.
+
+        >>> from circuits import Circuit
+        >>> Circuit(2).x(1).counts(3, seed=0, engine="reference")
+        {'10': 3}
+        """
+        drawn = self.sample(shots, seed=seed, **options)
+        measured = cast("Circuit", self).measured
+        rows = [drawn] if drawn.ndim == 1 else list(drawn)
+        counted = [sampling.count_bits(row, measured, self.num_qubits) for row in rows]
+        return counted[0] if drawn.ndim == 1 else counted
+
+    def density_matrix(self, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
+        """Return the reduced density matrix of some qubits, ``(2**k, 2**k)``, B in front."""
+        return state.density_matrix_of(self.statevector(**options), qubits)
+
+    def purity(self, qubits: Sequence[int], **options: Any) -> Tensor:
+        """Return Tr rho^2 of some qubits."""
+        return state.purity_of(self.statevector(**options), qubits)
+
+    def entropy(self, qubits: Sequence[int], **options: Any) -> Tensor:
+        """Return the von Neumann entropy of some qubits, in nats."""
+        return state.entropy_of(self.statevector(**options), qubits)
+
+    def bloch_vector(self, qubit: int, **options: Any) -> Tensor:
+        """Return (<X>, <Y>, <Z>) of one qubit, ``(3,)`` or ``(B, 3)``."""
+        return state.bloch_vector_of(self.statevector(**options), qubit)
+
+    def unitary_matrix(self, **options: Any) -> Tensor:
+        """Return the circuit's matrix ``(2**n, 2**n)``, by one evolution of all basis states.
+
+        >>> from circuits import Circuit
+        >>> Circuit(1).x(0).unitary_matrix(engine="reference").real.tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        if "initial_state" in options:
+            raise BindingError("unitary_matrix needs no initial_state. Use statevector.")
+        basis = np.eye(1 << self.num_qubits)
+        run = self._run(**options)
+        if run.angles.ndim == 2:
+            raise BindingError(
+                f"unitary_matrix needs a single sample, got a batch of {run.angles.shape[0]}. "
+                "Call it once a sample."
+            )
+        rows = Tensor(basis, dtype=run.state.dtype)
+        return execute.evolve(rows, run.angles, run.matrices, run.plan, run.engine).T
+
+    def assign(self, values: Any) -> Circuit:
+        """Set the Parameters' values and return self.
+
+        Args:
+            values: ``(P,)`` in registration order, or a mapping from Parameters or names.
+
+        >>> from circuits import Circuit, Parameter
+        >>> qc = Circuit(1).rx(Parameter(0.0, name="t"), 0).assign({"t": 0.5})
+        >>> qc.parameters()[0].item()
+        0.5
+        """
+        binding.assign(cast("Circuit", self), values)
+        return cast("Circuit", self)
+
+
+def _checked_dtype(dtype: DTypeLike) -> DType:
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted not in (C64, C128):
+        raise EngineError(
+            f"a circuit's dtype needs complex64 or complex128, got {dtype!r}. Leave it out for the "
+            "precision of the Parameters."
+        )
+    return wanted
+
+
+def _as(tensor: Tensor, dtype: DType) -> Tensor:
+    return tensor if tensor.dtype == dtype else tensor.astype(dtype)

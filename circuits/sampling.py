@@ -1,0 +1,101 @@
+"""Shots: basis states drawn from probabilities on the host, by inverse transform.
+
+Uniform numbers are drawn on the host from an explicit seed, so that every engine and device gives
+the same shots, up to rounding at a bin's edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.errors import MeasurementError
+
+Seed = int | np.random.Generator | None
+
+
+def checked_shots(shots: Any) -> int:  # Any: whatever the user gave
+    """Return the number of shots, or refuse it."""
+    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
+        raise MeasurementError(f"sampling needs a number of shots from 1 on, got {shots!r}.")
+    return int(shots)
+
+
+def generator_of(seed: Seed) -> np.random.Generator:
+    """Return the generator that draws; None is fresh entropy.
+
+    Raises:
+        MeasurementError: the seed is no non-negative integer and no Generator.
+    """
+    if seed is None or isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise MeasurementError(
+            f"a seed needs an integer from 0 on or a numpy Generator, got {seed!r}."
+        )
+    return np.random.default_rng(int(seed))
+
+
+def draw(probabilities: NDArray[np.floating], shots: int, seed: Seed) -> NDArray[np.int64]:
+    """Draw basis states.
+
+    Args:
+        probabilities: ``(N,)`` or ``(B, N)``; rounding may leave sums a little off 1.
+        shots: draws a sample.
+        seed: integer or Generator.
+
+    Returns:
+        int64 ``(shots,)`` or ``(B, shots)``.
+
+    Raises:
+        MeasurementError: probabilities that are not finite.
+    """
+    if not np.isfinite(probabilities).all():
+        raise MeasurementError(
+            "sampling needs finite probabilities, got NaN or inf. Check the angles and the state."
+        )
+    edges = np.cumsum(probabilities, axis=-1, dtype=np.float64)
+    uniform = generator_of(seed).random((*probabilities.shape[:-1], shots))
+    # Scaling by the last edge keeps every draw below it, whatever rounding did to the sum.
+    points = uniform * edges[..., -1:]
+    if edges.ndim == 1:
+        return np.searchsorted(edges, points, side="right").astype(np.int64)
+    # One sorted sequence for all rows: row b's edges lie in [b, b + 1].
+    rows = np.arange(len(edges))[:, None]
+    shifted = (edges / edges[:, -1:] + rows).ravel()
+    found = np.searchsorted(shifted, (uniform + rows).ravel(), side="right")
+    return (found.reshape(uniform.shape) - rows * edges.shape[1]).astype(np.int64)
+
+
+def count_bits(
+    drawn: NDArray[np.int64], measured: Mapping[int, int], num_qubits: int
+) -> dict[str, int]:
+    """Return how often each bit string occurs, most frequent first.
+
+    Args:
+        drawn: basis states ``(shots,)``.
+        measured: classical bit by measured qubit; empty: qubit k to bit k.
+        num_qubits: width.
+
+    Returns:
+        Counts by text, the highest classical bit leftmost; classical bits without a qubit read 0.
+    """
+    pairs = measured or {q: q for q in range(num_qubits)}
+    width = max(pairs.values(), default=-1) + 1
+    values, numbers = np.unique(_moved_bits(drawn, pairs), return_counts=True)
+    order = np.argsort(-numbers, kind="stable")
+    return {format(int(values[k]), f"0{width}b") if width else "": int(numbers[k]) for k in order}
+
+
+def _moved_bits(
+    drawn: NDArray[np.int64], pairs: Mapping[int, int]
+) -> NDArray[np.object_ | np.int64]:
+    if max(pairs.values(), default=0) > 62:
+        raise MeasurementError("counts need classical bits below 63. Renumber them.")
+    moved = np.zeros_like(drawn)
+    for qubit, clbit in pairs.items():
+        moved |= ((drawn >> qubit) & 1) << clbit
+    return moved

@@ -1,0 +1,70 @@
+"""Expectation values from shots: each term is measured in its own eigenbasis, independently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff import Tensor
+from autodiff.dispatch import apply
+from autodiff.node import Op
+from circuits.engines.base import Engine
+from circuits.errors import ObservableError
+from circuits.execute import expectation_of
+from circuits.first_order import refuse_sampled
+from circuits.plan.steps import Plan
+from circuits.plan.terms import PauliTerm, ProjectorTerm, Terms
+
+# Any in this file: forwards take a backend's arrays.
+
+
+def sampled_expectation(
+    state: Tensor,
+    angles: Tensor,
+    coefficients: Tensor,
+    matrices: Sequence[Tensor],
+    plan: Plan,
+    terms: Terms,
+    engine: Engine,
+    shots: int,
+    generator: np.random.Generator,
+    *,
+    single: bool,
+) -> Tensor:
+    """Return an estimate with ``shots`` samples a term, and no derivative.
+
+    Raises:
+        ObservableError: a term other than Pauli words and projectors.
+    """
+    for term in terms.terms:
+        if not isinstance(term, PauliTerm | ProjectorTerm):
+            raise ObservableError(
+                f"shots need Pauli words and projectors, got {type(term).__name__}. "
+                "Decompose the matrix into Pauli words, or leave shots out."
+            )
+    each = Terms(terms.num_qubits, terms.terms, np.arange(len(terms.terms)), len(terms.terms))
+    ones = Tensor(np.ones(len(terms.terms)))
+    exact = expectation_of(state, angles, ones, matrices, plan, each, engine, single=False)
+    drawn = _draw(exact.numpy(), terms, shots, generator)
+    return apply(  # type: ignore[no-any-return]
+        _SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single
+    )
+
+
+def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) -> Any:
+    """Draw the mean outcome of every term: +-1 for a Pauli word, 0 or 1 for a projector."""
+    signs = np.array([isinstance(term, PauliTerm) for term in terms.terms], bool)
+    chance = np.where(signs, (1 + exact) / 2, exact)
+    mean = generator.binomial(shots, np.clip(chance, 0.0, 1.0)) / shots
+    return np.where(signs, 2 * mean - 1, mean)
+
+
+def _sampled(xp: Any, exact: Any, coefficients: Any, drawn: Any, terms: Terms, single: bool) -> Any:
+    values = np.zeros((*drawn.shape[:-1], terms.num_rows))
+    np.add.at(values, (..., terms.rows), drawn * coefficients)
+    return (values[..., 0] if single else values).astype(exact.dtype)
+
+
+_SAMPLED = Op("sampled_expectation", _sampled, refuse_sampled, draws=True)

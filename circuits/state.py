@@ -1,0 +1,185 @@
+"""States as tensors: the start of a run, and what can be read off a state. All differentiable.
+
+A state is (2**n,) or (B, 2**n), complex; qubit q is bit q of the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import autodiff as ad
+from autodiff import Tensor
+from autodiff.dispatch import constant
+from autodiff.dtypes import C64, C128, DType
+from circuits.errors import StateError
+from circuits.instruction import checked_qubits
+
+_KEPT = 1 << 14
+"""States up to this size are made once and kept; larger ones are cheap beside their use."""
+
+
+def _zero_state(num_qubits: int, dtype: DType) -> Tensor:
+    amplitudes = np.zeros(1 << num_qubits, dtype)
+    amplitudes[0] = 1
+    return constant(amplitudes)
+
+
+_kept_zero_state = lru_cache(maxsize=64)(_zero_state)
+
+
+def zero_state(num_qubits: int, dtype: DType) -> Tensor:
+    """Return |0...0>."""
+    if 1 << num_qubits <= _KEPT:
+        return _kept_zero_state(num_qubits, dtype)
+    return _zero_state(num_qubits, dtype)
+
+
+def initial_state(given: Any, num_qubits: int, dtype: DType) -> Tensor:  # Any: array or Tensor
+    """Return the state that a run starts from, in the run's dtype.
+
+    Raises:
+        StateError: not of shape ``(2**n,)`` or ``(B, 2**n)``, or not numeric.
+    """
+    if given is None:
+        return zero_state(num_qubits, dtype)
+    state = given if isinstance(given, Tensor) else Tensor(given)
+    size = 1 << num_qubits
+    if state.ndim not in (1, 2) or state.shape[-1] != size or 0 in state.shape:
+        raise StateError(
+            f"an initial state of {num_qubits} qubits needs shape ({size},) or (B, {size}), got "
+            f"{state.shape}. Give one amplitude a basis state."
+        )
+    return state if state.dtype == dtype else state.astype(dtype)
+
+
+def num_qubits_of(state: Tensor) -> int:
+    """Return the width of a state, or refuse what is none.
+
+    Raises:
+        StateError: the last axis is no power of two, or the dtype is not complex.
+    """
+    if not isinstance(state, Tensor) or state.ndim not in (1, 2) or state.dtype not in (C64, C128):
+        label = state._label() if isinstance(state, Tensor) else repr(state)
+        raise StateError(
+            f"a state needs a complex Tensor of shape (2**n,) or (B, 2**n), got {label}. "
+            "Take it from circuit.statevector()."
+        )
+    size = state.shape[-1]
+    if size & (size - 1) or size == 0:
+        raise StateError(f"a state needs 2**n amplitudes, got {size}.")
+    return size.bit_length() - 1
+
+
+def probabilities_of(state: Tensor, qubits: Sequence[int] | None = None) -> Tensor:
+    """Return |amplitude|^2, summed over the qubits that are not listed.
+
+    Args:
+        state: ``(2**n,)`` or ``(B, 2**n)``.
+        qubits: which qubits, the first one least significant; None for all.
+
+    Returns:
+        ``(2**k,)`` or ``(B, 2**k)`` real.
+    """
+    n = num_qubits_of(state)
+    squares = state.real * state.real + state.imag * state.imag
+    if qubits is None:
+        return squares
+    kept = checked_qubits("probabilities", qubits, n)
+    lead = state.shape[:-1]
+    # Axis of qubit q among the n bit axes: the last axis is qubit 0.
+    grid = squares.reshape((*lead, *[2] * n))
+    offset = len(lead)
+    summed = [offset + n - 1 - q for q in range(n) if q not in kept]
+    reduced = grid.sum(axis=summed, keepdims=True) if summed else grid
+    front = [*range(offset), *summed]
+    order = [*front, *[offset + n - 1 - q for q in reversed(kept)]]
+    return reduced.transpose(order).reshape((*lead, 1 << len(kept)))
+
+
+def overlap(a: Tensor, b: Tensor) -> Tensor:
+    """Return <a|b>, complex, sample by sample.
+
+    Args:
+        a: a state ``(2**n,)`` or ``(B, 2**n)``.
+        b: another one of the same width.
+
+    Example:
+        >>> from circuits import Circuit
+        >>> overlap(Circuit(1).statevector(), Circuit(1).h(0).statevector()).real.item().__round__(
+        ...     4
+        ... )
+        0.7071
+    """
+    if num_qubits_of(a) != num_qubits_of(b):
+        raise StateError(f"an overlap needs states of one width, got {a.shape} and {b.shape}.")
+    return (a.conj() * b).sum(axis=-1)
+
+
+def fidelity(a: Tensor, b: Tensor) -> Tensor:
+    """Return |<a|b>|^2 of two pure states, sample by sample.
+
+    Args:
+        a: a state ``(2**n,)`` or ``(B, 2**n)``.
+        b: another one of the same width.
+
+    Example:
+        >>> from circuits import Circuit
+        >>> fidelity(Circuit(1).statevector(), Circuit(1).x(0).statevector()).item()
+        0.0
+    """
+    inner = overlap(a, b)
+    return inner.real * inner.real + inner.imag * inner.imag
+
+
+def density_matrix_of(state: Tensor, qubits: Sequence[int] | None = None) -> Tensor:
+    """Return the reduced density matrix of some qubits.
+
+    Args:
+        state: ``(2**n,)`` or ``(B, 2**n)``.
+        qubits: which ones, the first one least significant; None for all.
+
+    Returns:
+        ``(2**k, 2**k)`` or ``(B, 2**k, 2**k)`` complex.
+    """
+    n = num_qubits_of(state)
+    kept = checked_qubits("density_matrix", range(n) if qubits is None else qubits, n)
+    lead = state.shape[:-1]
+    offset = len(lead)
+    rest = [q for q in reversed(range(n)) if q not in kept]
+    order = [*range(offset), *[offset + n - 1 - q for q in (*reversed(kept), *rest)]]
+    grid = state.reshape((*lead, *[2] * n)).transpose(order)
+    block = grid.reshape((*lead, 1 << len(kept), 1 << len(rest)))
+    swapped = (*range(offset), offset + 1, offset)
+    return ad.matmul(block, block.conj().transpose(swapped))
+
+
+def purity_of(state: Tensor, qubits: Sequence[int]) -> Tensor:
+    """Return Tr rho^2 of the reduced state of some qubits; 1 for a product state."""
+    rho = density_matrix_of(state, qubits)
+    squares = rho.real * rho.real + rho.imag * rho.imag
+    return squares.sum(axis=(-2, -1))
+
+
+def entropy_of(state: Tensor, qubits: Sequence[int]) -> Tensor:
+    """Return the von Neumann entropy -Tr rho log rho of some qubits, in nats.
+
+    Eigenvalues at rounding level count as zero; there the derivative is taken as 0.
+    """
+    rho = density_matrix_of(state, qubits)
+    levels, _ = ad.eigh(rho)
+    positive = levels.numpy() > np.finfo(levels.dtype).eps
+    safe = ad.where(positive, levels, 1.0)
+    return -(safe * ad.log(safe)).sum(axis=-1)
+
+
+def bloch_vector_of(state: Tensor, qubit: int) -> Tensor:
+    """Return (<X>, <Y>, <Z>) of one qubit, ``(3,)`` or ``(B, 3)``."""
+    rho = density_matrix_of(state, [qubit])
+    # rho = (1 + r.sigma)/2: rho_10 = (x + i y)/2.
+    x, y = 2 * rho[..., 1, 0].real, 2 * rho[..., 1, 0].imag
+    z = (rho[..., 0, 0] - rho[..., 1, 1]).real
+    return ad.stack([x, y, z], axis=-1)

@@ -1,0 +1,279 @@
+"""The Numba engine: the conformance suite, the reference engine on larger plans, and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import conformance
+import numpy as np
+import programs
+import pytest
+from imports import imports
+from programs import Case, Program, random_program
+from sources import ROOT, sources
+
+from circuits.engines import numba_kernels as kernels
+from circuits.engines.base import Engine, Wanted
+from circuits.engines.numba_cpu import NumbaEngine
+from circuits.engines.reference import ReferenceEngine
+from circuits.plan.steps import Plan, Step, Structure
+from circuits.plan.terms import MatrixTerm, PauliTerm, ProjectorTerm, SparseTerm, Term, Terms
+
+ENGINE, REFERENCE = NumbaEngine(), ReferenceEngine()
+
+
+@pytest.mark.parametrize("case", conformance.CASES, ids=str)
+@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check: Callable[[Engine, Case], None], case: Case) -> None:
+    check(ENGINE, case)
+
+
+def wide_terms(rng: np.random.Generator, num_qubits: int) -> Terms:
+    """Terms of every kind for widths beyond those of dense matrices: flips in and beyond a block."""
+    dim = 1 << num_qubits
+    terms: list[Term] = [PauliTerm(0, 0), PauliTerm(1, 1), PauliTerm(dim >> 1, dim - 1)]
+    for x in [*rng.integers(0, dim, 4), *rng.integers(0, 64, 4), 0, 0]:
+        terms += [PauliTerm(int(x), int(z)) for z in rng.integers(0, dim, 3)]
+    terms += [ProjectorTerm(int(m), int(m) & int(v)) for m, v in rng.integers(0, dim, (4, 2))]
+    terms.append(MatrixTerm(programs.random_hermitian(rng, 8), (num_qubits - 1, 0, 2)))
+    diagonal = rng.normal(size=dim).astype(complex)
+    terms.append(SparseTerm(diagonal, np.arange(dim), np.arange(dim + 1)))
+    rows = rng.integers(0, 3, len(terms)).astype(np.int64)
+    return Terms(num_qubits, tuple(terms), rows, 3)
+
+
+def wide_program(num_qubits: int, batch: int, dtype: type[np.complexfloating]) -> Program:
+    """A random program with the terms above."""
+    rng = np.random.default_rng(num_qubits)
+    plan = programs.random_plan(rng, num_qubits, 40)
+    narrow = random_program(Case(2, batch, dtype), plan=plan)
+    terms = wide_terms(rng, num_qubits)
+    real = narrow.angles.dtype
+    return replace(
+        narrow,
+        terms=terms,
+        state=programs.random_state(rng, batch, 1 << num_qubits).astype(dtype),
+        coefficients=rng.normal(size=(batch, len(terms.terms))).astype(real),
+        weights=rng.normal(size=(batch, terms.num_rows)).astype(real),
+        cotangent=programs.random_state(rng, batch, 1 << num_qubits).astype(dtype),
+    )
+
+
+def results(engine: Engine, program: Program) -> list[np.ndarray[Any, Any]]:
+    """Final state, values, and all gradients from either start."""
+    final, values = conformance.run_forward(engine, program)
+    gradients = [
+        array
+        for measured in (False, True)
+        for array in conformance.parts(
+            conformance.run_reverse(engine, program, final, measured=measured)
+        )
+    ]
+    return [final, values, *gradients]
+
+
+def assert_agree(program: Program) -> None:
+    """The engines agree to 1e-12 in values and 1e-11 in gradients, or 1e-5 in single precision."""
+    single = program.state.dtype == np.complex64
+    actual, expected = results(ENGINE, program), results(REFERENCE, program)
+    assert len(actual) == len(expected)
+    for k, (got, want) in enumerate(zip(actual, expected, strict=True)):
+        assert got.dtype == want.dtype
+        conformance.assert_close(got, want, 1e-5 if single else 1e-12 if k < 2 else 1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("batch", [1, 3, 17])
+@pytest.mark.parametrize("num_qubits", [1, 2, 3, 4, 5, 6])
+def test_agrees_with_reference(
+    num_qubits: int, batch: int, dtype: type[np.complexfloating]
+) -> None:
+    assert_agree(random_program(Case(num_qubits, batch, dtype, seed=7, num_steps=60)))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize(("num_qubits", "batch"), [(7, 3), (9, 2), (12, 1)])
+def test_agrees_with_reference_beyond_a_block_of_the_pauli_sums(
+    num_qubits: int, batch: int, dtype: type[np.complexfloating]
+) -> None:
+    assert 1 << num_qubits > kernels.BLOCK
+    assert_agree(wide_program(num_qubits, batch, dtype))
+
+
+def _words(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
+    words = [letter * size for letter in "XYZI"] + ["YXZ"[:size]]
+    return [{"word": word, "slots": (0,)} for word in words] + [{"word": words[0], "angle": 0.3}]
+
+
+def _diagonals(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
+    function = programs.SpectralDiagonal(rng, 1 << size, 2)
+    free = {"function": function, "derivative": function.derivative, "slots": (1, 0)}
+    return [free, {"matrix": np.exp(1j * rng.normal(size=1 << size))}]
+
+
+def _permutations(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
+    orders = [np.arange(1 << size), np.roll(np.arange(1 << size), 1), rng.permutation(1 << size)]
+    return [{"permutation": order} for order in orders]
+
+
+def _matrices(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
+    function = programs.SpectralMatrix(rng, 1 << size, 2)
+    free = {"function": function, "derivative": function.derivative, "slots": (2, 2)}
+    return [free, {"matrix": programs.random_unitary(rng, 1 << size)}, {"source": 0}]
+
+
+ACTIONS = {
+    Structure.ROTATION: _words,
+    Structure.DIAGONAL: _diagonals,
+    Structure.PERMUTATION: _permutations,
+    Structure.DENSE: _matrices,
+}
+
+
+@pytest.mark.parametrize("num_controls", [0, 1, 2])
+@pytest.mark.parametrize("num_targets", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("structure", Structure)
+def test_every_structure_has_a_kernel(
+    structure: Structure, num_targets: int, num_controls: int
+) -> None:
+    rng = np.random.default_rng(num_targets)
+    n = 6
+    for action in ACTIONS[structure](rng, num_targets):
+        qubits = tuple(int(q) for q in rng.permutation(n))
+        controls = qubits[num_targets : num_targets + num_controls]
+        state = int(rng.integers(0, 1 << num_controls))
+        step = Step(structure, qubits[:num_targets], controls, state, **action)
+        plan = Plan(n, (step,), 3, num_matrices=int("source" in action))
+        program = random_program(Case(n, 2, np.complex128), plan=plan)
+        given = [programs.random_unitary(rng, 1 << num_targets)[None]] if step.source == 0 else []
+        assert_agree(replace(program, matrices=tuple(given)))
+
+
+def test_compiled_code_uses_nothing_of_the_reference_engine() -> None:
+    files = [s for s in sources(ROOT) if s.path.match("circuits/engines/numba_*.py")]
+    assert len(files) == 3
+    targets = [found.target for source in files for found in imports(source)]
+    assert "circuits.plan.steps.Plan" in targets
+    assert [target for target in targets if "reference" in target] == []
+
+
+def five_steps() -> Plan:
+    """A fixed, a free, a given, a free and a fixed step."""
+    rng = np.random.default_rng(5)
+    steps = (
+        Step(Structure.DENSE, (0,), matrix=programs.random_unitary(rng, 2)),
+        Step(Structure.ROTATION, (1,), slots=(0,), word="X"),
+        Step(Structure.DENSE, (0,), source=0),
+        Step(Structure.ROTATION, (0, 2), slots=(1,), word="YZ"),
+        Step(Structure.PERMUTATION, (2,), (0,), 1, permutation=np.array([1, 0])),
+    )
+    return Plan(3, steps, 2, num_matrices=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(state=True, angles=False), 5),
+        (Wanted(angles=True), 4),
+        (Wanted(angles=False, matrices=True), 3),
+        (Wanted(angles=False, coefficients=True), 0),
+    ],
+)
+def test_sweep_stops_at_the_earliest_wanted_gradient(
+    wanted: Wanted, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = random_program(Case(3, 2, np.complex128), plan=five_steps())
+    final, _ = conformance.run_forward(ENGINE, program)
+    undone: list[int] = []
+    compiled = kernels.reverse
+    monkeypatch.setattr(kernels, "reverse", lambda *args: undone.append(compiled(*args)))
+    conformance.run_reverse(ENGINE, program, final, wanted, measured=True)
+    assert sum(undone) == expected
+
+
+def test_one_call_of_a_function_serves_all_its_steps() -> None:
+    rng = np.random.default_rng(3)
+    counted = {"function": 0, "derivative": 0}
+    spectral = programs.SpectralMatrix(rng, 2, 1)
+
+    def function(angles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        counted["function"] += 1
+        return spectral(angles)
+
+    def derivative(angles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        counted["derivative"] += 1
+        return spectral.derivative(angles)
+
+    steps = tuple(
+        Step(Structure.DENSE, (q,), slots=(q,), function=function, derivative=derivative)
+        for q in range(3)
+    )
+    program = random_program(Case(3, 4, np.complex128), plan=Plan(3, steps, 3))
+    final, _ = ENGINE.forward(program.plan, program.state, program.angles)
+    assert counted == {"function": 1, "derivative": 0}
+    conformance.run_reverse(ENGINE, program, final)
+    assert counted == {"function": 2, "derivative": 1}
+
+
+def test_nothing_is_compiled_for_another_circuit_or_kind_of_array() -> None:
+    results(ENGINE, random_program(Case(3, 2, np.complex128)))
+    drivers = (kernels.forward, kernels.reverse, kernels.measure)
+    before = [len(driver.signatures) for driver in drivers]
+    program = random_program(Case(5, 3, np.complex128, seed=1))
+    for array in (program.state, program.angles, program.coefficients, program.cotangent):
+        array.flags.writeable = False
+    results(ENGINE, program)
+    final, _ = conformance.run_forward(ENGINE, program)
+    final.flags.writeable = False
+    conformance.run_reverse(ENGINE, program, final[:, ::-1])
+    assert [len(driver.signatures) for driver in drivers] == before
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_equal_calls_give_equal_bits(dtype: type[np.complexfloating]) -> None:
+    program = random_program(Case(5, 7, dtype))
+    for first, second in zip(results(ENGINE, program), results(ENGINE, program), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_sample_does_not_depend_on_its_batch() -> None:
+    program = random_program(Case(4, 5, np.complex128))
+    names = ("state", "angles", "coefficients", "weights", "cotangent")
+    last = replace(
+        program,
+        matrices=tuple(m[4:] for m in program.matrices),
+        **{name: getattr(program, name)[4:] for name in names},
+    )
+    for batched, alone in zip(results(ENGINE, program), results(ENGINE, last), strict=True):
+        np.testing.assert_array_equal(batched[4:], alone)
+
+
+@pytest.mark.parametrize("structure", [Structure.DIAGONAL, Structure.DENSE])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_nan_in_a_matrix_function_gives_nan(structure: Structure, size: int) -> None:
+    action = ACTIONS[structure](np.random.default_rng(1), size)[0]
+    plan = Plan(3, (Step(structure, tuple(range(size)), **action),), 3)
+    program = random_program(Case(3, 2, np.complex128), plan=plan)
+    program.angles[0] = np.nan
+    final, values, *_ = results(ENGINE, program)
+    assert np.isnan(final[0]).all()
+    assert np.isnan(values[0]).any()
+    gradients = conformance.run_reverse(ENGINE, program, final)
+    assert gradients.angles is not None
+    assert np.isnan(gradients.angles[0, list(action["slots"])]).all()
+    assert np.isfinite(gradients.angles[1]).all()
+
+
+def test_calls_from_several_threads_equal_sequential_ones() -> None:
+    several = [random_program(Case(n, 9, np.complex128, seed=n)) for n in (3, 4, 5, 6)]
+    expected = [results(ENGINE, program) for program in several]
+    fresh = [replace(p, plan=replace(p.plan, memo={})) for p in several]
+    with ThreadPoolExecutor(4) as pool:
+        rounds = [list(pool.map(lambda p: results(ENGINE, p), fresh)) for _ in range(10)]
+    for actual in rounds:
+        for got, want in zip(actual, expected, strict=True):
+            for first, second in zip(got, want, strict=True):
+                np.testing.assert_array_equal(first, second)
