@@ -31,7 +31,7 @@ from autodiff.modes import enable_grad, is_grad_enabled, no_grad
 from autodiff.parameter import Parameter
 from autodiff.program import Program
 from autodiff.table import FUNCTIONS
-from autodiff.tensor import Tensor, from_dlpack
+from autodiff.tensors import Tensor, from_dlpack
 from autodiff.transforms import hessian, hvp, jacobian, value_and_grad, vjp
 
 install(Tensor)

@@ -20,7 +20,7 @@ from autodiff.node import Autograd, History, Node
 from autodiff.ops.declare import fit
 from autodiff.storage import next_serial
 from autodiff.table import OPS
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 Seeds = Sequence[tuple[Tensor, Tensor]]
 Key = int | tuple[int, int]

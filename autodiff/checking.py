@@ -18,8 +18,7 @@ from autodiff.backward import grad
 from autodiff.dtypes import C64, DIFFERENTIABLE, F32, is_complex, real_dtype
 from autodiff.errors import GradcheckError, GradientError, ShapeError
 from autodiff.modes import enable_grad
-from autodiff.node import Autograd
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 Function = Callable[..., Tensor | Sequence[Tensor]]
 
@@ -101,9 +100,7 @@ def _leaf(arg: Tensor | ArrayLike, position: int) -> Tensor:
             "gradcheck needs arguments of dtype float32, float64, complex64 or complex128, got "
             f"{tensor._label()} at position {position}. Bind it inside fn, or convert it."
         )
-    if tensor.is_leaf and tensor.requires_grad:
-        return tensor
-    return Tensor._wrap(tensor._cell, Autograd(True))
+    return tensor if tensor.is_leaf and tensor.requires_grad else tensor._variable()
 
 
 def _refuse_overlap(leaves: Sequence[Tensor]) -> None:

@@ -9,7 +9,7 @@ from autodiff.backends.interface import Array
 from autodiff.dispatch import apply
 from autodiff.errors import GradientError
 from autodiff.node import Cotangents, Meta, Op, Rule
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: forwards take a backend's arrays, attrs and flags are whatever a row says.
 

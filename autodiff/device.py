@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
+
 from autodiff.backends.interface import Backend
 from autodiff.backends.numpy_backend import NumpyBackend
 from autodiff.errors import DeviceUnavailable
 
 CPU = "cpu"
 
+#: Kinds of devices beside the CPU, each imported when one is asked for: module and class.
+_KINDS = {"emulated": ("autodiff.backends.emulated_backend", "EmulatedBackend")}
+
 _BACKENDS: dict[str, Backend] = {CPU: NumpyBackend()}
+_lock = threading.Lock()
 
 
 def canonical_device(device: str | None) -> str:
     """Return the canonical name of a device; None is the CPU.
 
     Args:
-        device: ``"cpu"`` or None.
+        device: ``"cpu"``, ``"emulated"``, ``"emulated:1"`` or None.
 
     Returns:
-        The name under which storages keep their copies.
+        The name under which storages keep their copies; ordinal 0 is not written out.
 
     Raises:
         DeviceUnavailable: the device is unknown, or not part of this version.
 
-    >>> canonical_device(None)
-    'cpu'
+    >>> canonical_device(None), canonical_device("emulated:0")
+    ('cpu', 'emulated')
     """
     if device is None or device in _BACKENDS:
         return device or CPU
-    raise DeviceUnavailable(
-        f"a device needs one of {sorted(_BACKENDS)}, got {device!r}. "
-        "This version computes on the CPU only; leave device out or pass 'cpu'."
-    )
+    kind, _, number = str(device).partition(":")
+    if kind not in _KINDS or not (number.isdecimal() or device == kind):
+        raise DeviceUnavailable(
+            f"a device needs one of {[CPU, *_KINDS]}, with an ordinal as in 'emulated:1', got "
+            f"{device!r}. Leave device out or pass 'cpu'."
+        )
+    name = f"{kind}:{int(number)}" if int(number or 0) else kind
+    with _lock:
+        if name not in _BACKENDS:
+            module, backend = _KINDS[kind]
+            _BACKENDS[name] = getattr(importlib.import_module(module), backend)(int(number or 0))
+    return name
+
+
+def split_device(device: str) -> tuple[str, int]:
+    """Return kind and ordinal of a canonical device name.
+
+    >>> split_device("emulated:1"), split_device("cpu")
+    (('emulated', 1), ('cpu', 0))
+    """
+    kind, _, number = device.partition(":")
+    return kind, int(number or 0)
 
 
 def backend_of(device: str) -> Backend:

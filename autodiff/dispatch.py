@@ -13,7 +13,7 @@ from autodiff.errors import DeviceMismatch, DTypeError, TraceError
 from autodiff.modes import modes
 from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State
 from autodiff.storage import Storage
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 _ABSTRACT = State.ABSTRACT
 _WEAK = (float, int, complex, bool)  # exactly these types: np.float64 is a float, but not weak

@@ -11,7 +11,7 @@ from autodiff.backward import run_backward
 from autodiff.device import canonical_device
 from autodiff.modes import is_grad_enabled
 from autodiff.table import FUNCTIONS, METHODS
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: an index is what NumPy accepts, and rows have signatures of their own.
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from types import TracebackType
+from typing import Any, TypeVar
+
+from autodiff.errors import GradientError
+
+F = TypeVar("F", bound=Callable[..., Any])  # Any: any function can be decorated
 
 
 class _Modes(threading.local):
@@ -31,6 +38,15 @@ class _GradMode(ContextDecorator):
     def __init__(self) -> None:
         # Per thread: a decorated function may run in several threads at once.
         self._local = threading.local()
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function: each call runs in the mode."""
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            raise GradientError(
+                "a grad mode decorates a plain function, got a generator or coroutine "
+                f"{function.__name__!r}, whose body runs later. Use a with block inside it."
+            )
+        return super().__call__(function)
 
     def __enter__(self) -> None:
         if not hasattr(self._local, "stack"):

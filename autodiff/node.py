@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from autodiff.backends.interface import Array
 from autodiff.device import backend_of
 from autodiff.dtypes import DType
-from autodiff.errors import TraceError
+from autodiff.errors import AutodiffError, TraceError
 from autodiff.storage import Storage
+from autodiff.table import OPS
 
 if TYPE_CHECKING:
-    from autodiff.tensor import Tensor
+    from autodiff.tensors import Tensor
 
 Shape = tuple[int, ...]
 Meta = tuple[Shape, DType]
@@ -99,6 +100,19 @@ class Op:
 
     def __repr__(self) -> str:
         return f"Op({self.name!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
+        """Pickle a row of the table by its name; what no name finds again is refused."""
+        if OPS.get(self.name) is not self:
+            raise AutodiffError(
+                f"pickling needs ops of the table, got the custom op {self.name!r}. "
+                "Keep the code that makes it, and make it again."
+            )
+        return _op_named, (self.name,)
+
+
+def _op_named(name: str) -> Op:
+    return OPS[name]
 
 
 class Node:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from autodiff.dtypes import DIFFERENTIABLE
 from autodiff.errors import AutodiffError, ParameterError
 from autodiff.node import Kind, State
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 
 class Parameter(Tensor):

@@ -17,7 +17,7 @@ from autodiff.dtypes import DType, float64
 from autodiff.errors import ShapeError, TraceError
 from autodiff.node import Attrs, Autograd, Cell, Kind, Node, Op, Shape, State
 from autodiff.table import FUNCTIONS
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 
 class Place(Enum):

@@ -15,7 +15,7 @@ from autodiff.node import Autograd, Cell, State
 from autodiff.table import FUNCTIONS
 
 if TYPE_CHECKING:
-    from autodiff.tensor import Tensor
+    from autodiff.tensors import Tensor
 
 # Any in this file: elements are of any dtype, and protocols are NumPy's and DLPack's.
 

@@ -17,8 +17,7 @@ from autodiff.backward import grad
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.errors import GradientError, ShapeError
 from autodiff.modes import enable_grad
-from autodiff.node import Autograd
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 # Any in this file: arguments are whatever the user's function takes.
 Tensors = Tensor | tuple[Tensor, ...]
@@ -211,7 +210,7 @@ def _variable(arg: Any) -> Tensor | None:
         arg = Tensor(arg)
     if not isinstance(arg, Tensor) or arg.dtype not in DIFFERENTIABLE:
         return None
-    return arg if arg.requires_grad else Tensor._wrap(arg._cell, Autograd(True))
+    return arg if arg.requires_grad else arg._variable()
 
 
 def _one_output(out: Any, what: str) -> Tensor:

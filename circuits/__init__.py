@@ -29,12 +29,14 @@ from circuits.functions import (
 )
 from circuits.gate_methods import install_gates
 from circuits.gates import GATES
+from circuits.interop import from_qiskit, install_interop, to_qiskit
 from circuits.observables import Hermitian, Projector, SparseHermitian
 from circuits.pauli import I, PauliSum, PauliWord, X, Y, Z
 from circuits.simulator import Simulator
 from circuits.state import fidelity, overlap
 
 install_gates(Circuit)
+install_interop(Circuit, PauliSum)
 
 __all__ = [
     "GATES",
@@ -70,9 +72,11 @@ __all__ = [
     "entropy",
     "expectation",
     "fidelity",
+    "from_qiskit",
     "overlap",
     "probabilities",
     "purity",
     "sample",
     "statevector",
+    "to_qiskit",
 ]

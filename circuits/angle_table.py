@@ -106,7 +106,7 @@ class AngleTable:
         if not parts:
             return constant(self.offsets.copy())
         batched = tuple([flag for _, flag in parts])
-        return apply(_ASSEMBLE, *[x for x, _ in parts], table=self, batched=batched)  # type: ignore[no-any-return]
+        return apply(_ASSEMBLE, *[x for x, _ in parts], table=self, batched=batched)
 
 
 def _key(leaf: Tensor) -> int:
@@ -175,7 +175,7 @@ def _assemble_vjp(
 def _rule(gs: Any, outs: Any, inputs: Sequence[Tensor], **attrs: Any) -> Sequence[Tensor]:
     shapes = tuple([x.shape for x in inputs])
     (g,) = gs
-    return apply(_ASSEMBLE_VJP, g, shapes=shapes, **attrs)  # type: ignore[no-any-return]
+    return apply(_ASSEMBLE_VJP, g, shapes=shapes, **attrs)
 
 
 def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:

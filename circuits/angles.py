@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from autodiff import F32, F64, Parameter, Program, Tensor
-from autodiff.dtypes import DType
+from autodiff.dtypes import DType, is_complex
 from autodiff.node import Kind
 from autodiff.program import Instruction, Place, Ref, no_batch_error, placeholder
 from circuits.errors import AngleError, BindingError
@@ -121,7 +121,7 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
     """Return a number, or the captured expression.
 
     Args:
-        value: what stands as an angle in a gate call.
+        value: what stands as an angle in a gate call; one that is captured already stays as it is.
         where: the gate, for messages.
 
     Raises:
@@ -130,6 +130,8 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
     """
     if isinstance(value, Tensor):
         return _capture_tensor(value, where)
+    if isinstance(value, Angle):
+        return value
     if isinstance(value, numbers.Real) or (
         isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iuf"
     ):
@@ -141,13 +143,29 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
 
 
 def _capture_tensor(value: Tensor, where: str) -> Angle:
-    _check_scalar(value, where)
-    if isinstance(value, Parameter) or is_leaf_slot(value):
-        _check_leaf(value, where)
-        return Angle(((value, 0),), (1.0,), leaves=(value,))
+    if value.numel() != 1:
+        raise AngleError(
+            f"an angle of {where} needs one element, got {value._label()}. Index it: w[0]."
+        )
+    if is_leaf_slot(value):
+        leaf = checked_leaf(value, where)
+        return Angle(((leaf, 0),), (1.0,), leaves=(leaf,))
+    if is_complex(value.dtype):
+        raise AngleError(
+            f"an angle of {where} needs a real expression, got {value._label()}. "
+            "Take .real, .imag or abs() of it."
+        )
     program = Program.capture([value], is_leaf_slot, lambda leaf: _refused_leaf(leaf, where))
-    for leaf in program.slots:
-        _check_leaf(leaf, where)
+    slots = tuple([checked_leaf(leaf, where) for leaf in program.slots])
+    return program_angle(replace(program, slots=slots), where)
+
+
+def program_angle(program: Program, where: str) -> Angle:
+    """Return the angle that a program with one scalar output computes, affine where it is.
+
+    Raises:
+        AngleError: an op without a meaning per sample.
+    """
     for instruction in program.instructions:
         if instruction.op.per_sample is None:
             raise AngleError(f"an angle of {where}: {no_batch_error(instruction.op)}")
@@ -160,22 +178,23 @@ def _capture_tensor(value: Tensor, where: str) -> Angle:
 
 def is_leaf_slot(x: Tensor) -> bool:
     """Whether a leaf gets its value at each run: Parameters and Inputs."""
-    return x._meta.kind in (Kind.PARAMETER, Kind.INPUT)
+    return x._meta.history is None and x._meta.kind in (Kind.PARAMETER, Kind.INPUT)
 
 
-def _check_scalar(value: Tensor, where: str) -> None:
-    if value.numel() != 1:
-        raise AngleError(
-            f"an angle of {where} needs one element, got {value._label()}. Index it: w[0]."
-        )
+def checked_leaf(leaf: Tensor, where: str) -> Tensor:
+    """Return the leaf, a Parameter as such whatever its handle is, or refuse its dtype.
 
-
-def _check_leaf(leaf: Tensor, where: str) -> None:
+    Raises:
+        AngleError: neither float32 nor float64.
+    """
     if leaf.dtype not in (F32, F64):
         raise AngleError(
             f"an angle of {where} needs float32 or float64 leaves, got {leaf._label()}. "
             "Make the Parameter real, e.g. Parameter(0.1)."
         )
+    if leaf._meta.kind is Kind.PARAMETER and not isinstance(leaf, Parameter):
+        return Parameter._wrap(leaf._cell, leaf._meta)
+    return leaf
 
 
 def _refused_leaf(leaf: Tensor, where: str) -> AngleError:
@@ -183,8 +202,8 @@ def _refused_leaf(leaf: Tensor, where: str) -> AngleError:
     return AngleError(
         f"an angle of {where} needs an expression of Parameters, Inputs and numbers, got one with "
         f"{leaf._label()}, a Tensor without recorded history: made under no_grad, detached, freed "
-        "by backward, or data. Pass float(x) for its present value, or declare "
-        f"Input({name!r}, 1) and pass inputs={{{name!r}: x}}."
+        "by backward, of Parameters with requires_grad=False, or data. Pass float(x) for its "
+        f"present value, or declare Input({name!r}, 1) and pass inputs={{{name!r}: x}}."
     )
 
 
@@ -237,7 +256,7 @@ def _affine_form(program: Program) -> tuple[dict[Atom, float], float] | None:
         if ref.place is Place.RESULT:
             return results[ref.index]
         leaf = (program.slots if ref.place is Place.SLOT else program.constants)[ref.index]
-        if leaf.numel() != 1:
+        if leaf.numel() != 1 or is_complex(leaf.dtype):
             return None
         if ref.place is Place.SLOT:
             return Linear({(ref.index, 0): 1.0})
@@ -267,7 +286,7 @@ def _element(program: Program, instruction: Instruction) -> tuple[int, int] | No
     slot = instruction.operands[0].index
     shape = program.slots[slot].shape
     picked = np.arange(program.slots[slot].numel()).reshape(shape)[instruction.attrs["index"]]
-    return (slot, int(picked)) if np.size(picked) == 1 and np.ndim(picked) == 0 else None
+    return (slot, int(picked.item())) if picked.size == 1 else None
 
 
 def distinct_leaves(angles: Sequence[Angle]) -> list[Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,10 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
         BindingError: missing, unknown or misshapen values, or different batch sizes.
     """
     parameters = circuit.parameters()
+    if not isinstance(inputs, Mapping | None):
+        raise BindingError(
+            f"inputs need a mapping by name, got {type(inputs).__name__}. Write inputs={{'x': x}}."
+        )
     features = [_feature(x, inputs or {}) for x in _checked_inputs(circuit, inputs or {})]
     if values is None:
         chosen: list[Given] = [(p, False) for p in parameters]
@@ -176,14 +180,18 @@ def _mapped(circuit: Circuit, values: Mapping[Any, Any]) -> list[Given]:
 
 
 def resolve(circuit: Circuit, values: Mapping[Any, Any]) -> dict[int, Any]:
-    """Return values by the identity of the Parameter that each key names: object, uuid or name."""
+    """Return values by the identity of the Parameter that each key names.
+
+    A key is a Parameter, a name, or a symbol of another package: one with a ``name``, or a vector
+    of such symbols with one value each.
+    """
     parameters = circuit.parameters()
     names = circuit.parameter_names()
     by_key: dict[str, Parameter] = dict(zip(names, parameters, strict=True))
     by_key |= {p.uuid: p for p in parameters}
     found: dict[int, Any] = {}
-    for key, value in values.items():
-        wanted = key.uuid if isinstance(key, Parameter) else key
+    for key, value in _single_keys(values):
+        wanted = key.uuid if isinstance(key, Parameter) else getattr(key, "name", key)
         parameter = by_key.get(wanted) if isinstance(wanted, str) else None
         if parameter is None:
             raise BindingError(
@@ -194,6 +202,22 @@ def resolve(circuit: Circuit, values: Mapping[Any, Any]) -> dict[int, Any]:
             raise BindingError(f"values need each Parameter once, got {key!r} twice.")
         found[id(parameter._meta)] = value
     return found
+
+
+def _single_keys(values: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Take apart keys that are vectors of symbols; the last axis of their values counts them."""
+    for key, value in values.items():
+        if isinstance(key, str | Tensor) or not isinstance(key, Iterable):
+            yield key, value
+            continue
+        symbols = list(key)
+        array = value if isinstance(value, Tensor) else np.asarray(value)
+        if array.ndim == 0 or array.shape[-1] != len(symbols):
+            raise BindingError(
+                f"values need one number for each of the {len(symbols)} elements of {key!r:.60}, "
+                f"got shape {array.shape}."
+            )
+        yield from ((symbol, array[..., k]) for k, symbol in enumerate(symbols))
 
 
 def assign(circuit: Circuit, values: Any) -> None:

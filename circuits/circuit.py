@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from autodiff import Parameter, Tensor
-from circuits.angles import Angle, Input, capture_angle
+from circuits.angles import Angle, Input, checked_leaf
 from circuits.compiled import Compiled
+from circuits.description import describe, identities
 from circuits.errors import BindingError, CircuitError, GateError, MeasurementError, QubitError
-from circuits.gate_row import Gate, Payload
+from circuits.gate_row import Gate
 from circuits.gates import gate as find_gate
 from circuits.instruction import (
     Instruction,
     TrainableMatrix,
+    checked_count,
     checked_ctrl_state,
+    checked_instruction,
     checked_qubits,
+    listed,
 )
 from circuits.leaves import Leaves
-from circuits.payloads import checked_payload
+from circuits.measurements import Measurements
 from circuits.run_methods import RunMethods
+from circuits.serialize import clone, from_text, pickled, to_text
 
 if TYPE_CHECKING:
     from circuits.gate_methods import GateMethods as _GateMethods
@@ -49,14 +54,17 @@ class Circuit(RunMethods, _GateMethods):
         {'h': 1, 'cx': 1, 'ry': 1}
     """
 
+    import_report: Any = None  # Any: what became of the instructions that an importer read
+
     def __init__(self, num_qubits: int, name: str | None = None) -> None:
-        if not isinstance(num_qubits, int) or isinstance(num_qubits, bool) or num_qubits < 0:
-            raise QubitError(f"Circuit needs a number of qubits from 0 on, got {num_qubits!r}.")
-        self.num_qubits = num_qubits
+        self.num_qubits = checked_count(
+            num_qubits, 0, "Circuit needs a number of qubits", QubitError
+        )
         self.name = name
+        self.import_report: Any = None  # Any: what an importer says of where it came from
         self._instructions: list[Instruction] = []
-        self._leaves = Leaves()
-        self._measured: dict[int, int] = {}
+        self.leaves = Leaves()  # registered Parameters and Inputs
+        self._measurements = Measurements()
         self._compiled: Compiled | None = None
 
     # -- building --------------------------------------------------------------------------------
@@ -64,11 +72,11 @@ class Circuit(RunMethods, _GateMethods):
     def append(
         self,
         gate: str | Gate | Circuit,
-        qubits: Sequence[int],
-        angles: Sequence[Any] = (),  # Any: numbers, Parameters, expressions; see capture_angle
+        qubits: int | Sequence[int],
+        angles: Any = (),  # Any: numbers, Parameters, expressions; see capture_angle
         *,
         payload: Any = None,  # Any: a matrix, diagonal, pattern or label, as the gate wants
-        controls: Sequence[int] = (),
+        controls: int | Sequence[int] = (),
         ctrl_state: int | str | None = None,
     ) -> Circuit:
         """Append a gate by name or row, or another circuit, and return self.
@@ -76,7 +84,7 @@ class Circuit(RunMethods, _GateMethods):
         Args:
             gate: a name such as ``"crx"``, a row of the gate table, or a Circuit.
             qubits: the gate's own controls first, then its targets, least significant first.
-            angles: one for each of the gate's parameters, in radians.
+            angles: one for each of the gate's parameters, in radians; a single one needs no list.
             payload: the matrix of ``unitary``, the label of ``pauli``, ...
             controls: more control qubits, before the gate's own.
             ctrl_state: what the controls must hold: bits as an int, or text q[k-1]...q[0].
@@ -89,56 +97,33 @@ class Circuit(RunMethods, _GateMethods):
             1
         """
         if isinstance(gate, Circuit):
-            if angles or payload is not None or ctrl_state is not None or controls:
+            extras = (payload, ctrl_state)
+            if listed(angles) or listed(controls) or any(x is not None for x in extras):
                 raise GateError("append of a circuit needs qubits only. Use control() first.")
-            return self.compose(gate, qubits)
-        row = gate if isinstance(gate, Gate) else find_gate(gate)
-        instruction = self._checked(row, qubits, angles, payload, controls, ctrl_state)
-        return self._extend([instruction])
+            return self.compose(gate, listed(qubits))
+        return self.extend(
+            [
+                checked_instruction(
+                    gate if isinstance(gate, Gate) else find_gate(gate),
+                    listed(qubits),
+                    listed(angles),
+                    payload,
+                    listed(controls),
+                    ctrl_state,
+                    self.num_qubits,
+                )
+            ]
+        )
 
-    def _checked(
-        self,
-        row: Gate,
-        qubits: Sequence[int],
-        angles: Sequence[Any],
-        payload: Any,
-        controls: Sequence[int],
-        ctrl_state: int | str | None,
-    ) -> Instruction:
-        """Make an instruction of what the user gave, or refuse it."""
-        every = checked_qubits(row.name, (*controls, *qubits), self.num_qubits)
-        count = self._num_controls(row, len(qubits)) + len(controls)
-        held, targets = every[:count], every[count:]
-        if row.num_qubits is not None and len(targets) != row.num_qubits:
-            wanted = row.num_qubits + (row.num_controls or 0)
-            raise GateError(
-                f"{row.name} needs {wanted} qubits, got {len(qubits)}: {tuple(qubits)}. "
-                "Controls come first, then targets."
-            )
-        if len(angles) != len(row.params):
-            names = ", ".join(row.params) or "no angles"
-            raise GateError(
-                f"{row.name} needs {names}, got {len(angles)} angles. Angles come first."
-            )
-        state = checked_ctrl_state(row.name, ctrl_state, count)
-        where = f"{row.name} on qubits {every}"
-        captured = tuple([capture_angle(angle, where) for angle in angles])
-        carried = _carried(row, payload, len(targets))
-        return Instruction(row, targets, held, state, captured, carried)
-
-    @staticmethod
-    def _num_controls(row: Gate, num_qubits: int) -> int:
-        if row.num_controls is not None:
-            return row.num_controls
-        return max(num_qubits - (row.num_qubits or 1), 1)
-
-    def _extend(self, instructions: Sequence[Instruction]) -> Circuit:
-        """Append checked instructions, all or none."""
-        if self._measured:
-            for instruction in instructions:
-                self._refuse_measured(instruction)
+    def extend(self, instructions: Sequence[Instruction], order: Sequence[Tensor] = ()) -> Circuit:
+        """Append checked instructions, all or none; of their leaves, register ``order`` first."""
+        self._measurements.refuse_measured(instructions)
         angles = [a for i in instructions for a in i.angles if isinstance(a, Angle)]
-        leaf_of = self._leaves.register([leaf for angle in angles for leaf in angle.leaves])
+        used = [leaf for angle in angles for leaf in angle.leaves]
+        if order:
+            known = {id(leaf._meta) for leaf in used}
+            used = [*(leaf for leaf in order if id(leaf._meta) in known), *used]
+        leaf_of = self.leaves.register(used)
         if leaf_of:
             instructions = [
                 i.substitute(lambda x: leaf_of.get(id(x._meta), x)) for i in instructions
@@ -146,14 +131,6 @@ class Circuit(RunMethods, _GateMethods):
         self._instructions.extend(instructions)
         self._compiled = None
         return self
-
-    def _refuse_measured(self, instruction: Instruction) -> None:
-        touched = set(instruction.qubits) & set(self._measured)
-        if touched:
-            raise MeasurementError(
-                f"{instruction.name} needs qubits without a measurement, got {sorted(touched)}. "
-                "Put all gates before the measurements; mid-circuit measurement is not supported."
-            )
 
     def compose(
         self,
@@ -169,47 +146,42 @@ class Circuit(RunMethods, _GateMethods):
             bindings: for some of its Parameters, which Parameter stands in their place here.
 
         Raises:
-            QubitError: bad qubits. BindingError: bindings for Parameters that it does not have.
+            GateError: no circuit. QubitError: bad qubits.
+            BindingError: bindings for Parameters that it does not have, or of another shape.
         """
-        if qubits is None:
-            qubits = range(other.num_qubits)
-        if len(qubits) != other.num_qubits:
+        if not isinstance(other, Circuit):
+            raise GateError(f"compose needs a Circuit, got {other!r:.60}. Use append for gates.")
+        where = range(other.num_qubits) if qubits is None else listed(qubits)
+        if len(where) != other.num_qubits:
             raise QubitError(
-                f"compose needs {other.num_qubits} qubits, got {len(qubits)}. Name one for each."
+                f"compose needs {other.num_qubits} qubits, got {len(where)}. Name one for each."
             )
-        where = checked_qubits("compose", qubits, self.num_qubits)
-        swap = _bindings(other, bindings or {})
-        moved = [i.on(where.__getitem__).substitute(swap) for i in list(other._instructions)]
-        self._extend(moved)
-        for qubit, clbit in other._measured.items():
-            self._measure(where[qubit], clbit)
+        places = checked_qubits("compose", where, self.num_qubits)
+        swap = other.leaves.substitution(bindings or {})
+        moved = [i.on(places.__getitem__).substitute(swap) for i in other._instructions]
+        self._measurements.refuse_measured(moved)
+        measurements = self._measurements.joined(other.measured, places, self.num_qubits)
+        self.extend(moved, [swap(p) for p in other.parameters()])
+        self._measurements = measurements
         return self
 
-    def barrier(self, *qubits: int) -> Circuit:
+    def barrier(self, *qubits: int | Sequence[int]) -> Circuit:
         """Do nothing: a simulator has no use for barriers, scripts may keep theirs."""
-        checked_qubits("barrier", qubits, self.num_qubits)
+        checked_qubits("barrier", [q for part in qubits for q in listed(part)], self.num_qubits)
         return self
 
     def measure(self, qubits: int | Sequence[int], clbits: int | Sequence[int]) -> Circuit:
-        """Say which classical bit ``counts`` writes each qubit to. No gate may follow on it."""
-        pairs = _pairs(qubits, clbits)
-        checked_qubits("measure", [q for q, _ in pairs], self.num_qubits)
-        for qubit, clbit in pairs:
-            self._measure(qubit, clbit)
+        """Say which classical bit ``counts`` writes each qubit to. No gate may follow on it.
+
+        >>> Circuit(2).x(1).measure(1, 0).counts(3, seed=0, engine="reference")
+        {'1': 3}
+        """
+        self._measurements.add(listed(qubits), listed(clbits), self.num_qubits)
         return self
 
     def measure_all(self) -> Circuit:
         """Measure qubit k into classical bit k, for all of them."""
         return self.measure(range(self.num_qubits), range(self.num_qubits))
-
-    def _measure(self, qubit: int, clbit: int) -> None:
-        if not isinstance(clbit, int) or clbit < 0 or clbit in self._measured.values():
-            raise MeasurementError(
-                f"measure needs a free classical bit from 0 on, got {clbit!r}. Use each bit once."
-            )
-        if qubit in self._measured:
-            raise MeasurementError(f"measure needs a qubit once, got qubit {qubit} again.")
-        self._measured[qubit] = clbit
 
     def reset(self, *qubits: int) -> Circuit:
         """Refuse: resets need a density matrix or trajectories.
@@ -227,6 +199,7 @@ class Circuit(RunMethods, _GateMethods):
         matrix: Any = None,  # Any: array-like, or a complex Tensor that gets a gradient
         qubits: int | Sequence[int] | None = None,
         *,
+        controls: int | Sequence[int] = (),
         ctrl_state: int | str | None = None,
         **options: Any,  # Any: the run methods' keyword arguments
     ) -> Any:  # Any: a Circuit with arguments, a Tensor without
@@ -236,7 +209,8 @@ class Circuit(RunMethods, _GateMethods):
             matrix: ``(2**k, 2**k)``, the first qubit least significant. A complex Tensor is read,
                 checked and differentiated at each run.
             qubits: k qubits.
-            ctrl_state: only with controls; see ``append``.
+            controls: control qubits.
+            ctrl_state: what they must hold; see ``append``.
             options: the run methods' keyword arguments, without ``matrix``.
 
         Returns:
@@ -247,56 +221,105 @@ class Circuit(RunMethods, _GateMethods):
         """
         if matrix is None:
             return self.unitary_matrix(**options)
-        where = [qubits] if isinstance(qubits, int) else list(qubits or ())
-        return self.append("unitary", where, payload=matrix, ctrl_state=ctrl_state)
+        if options:
+            raise GateError(f"unitary needs a matrix and qubits, got {sorted(options)}.")
+        where = () if qubits is None else qubits
+        return self.append(
+            "unitary", where, payload=matrix, controls=controls, ctrl_state=ctrl_state
+        )
 
     # -- derived circuits ------------------------------------------------------------------------
 
     def _like(self, instructions: Iterable[Instruction], extra: int = 0) -> Circuit:
         made = Circuit(self.num_qubits + extra, self.name)
-        made._leaves = self._leaves.copy()
+        made.leaves = self.leaves.copy()
         made._instructions = list(instructions)
         return made
 
-    def _unmeasured(self, what: str) -> list[Instruction]:
-        if self._measured:
-            raise MeasurementError(
-                f"{what} needs a circuit without measurements, got measured qubits "
-                f"{sorted(self._measured)}. Measure after {what}."
-            )
-        return list(self._instructions)
-
     def inverse(self) -> Circuit:
         """Return the circuit that undoes this one."""
-        return self._like([i.inverse() for i in reversed(self._unmeasured("inverse"))])
+        self._measurements.refuse_any("inverse")
+        return self._like([i.inverse() for i in reversed(self._instructions)])
 
     def power(self, exponent: int) -> Circuit:
         """Return the circuit applied ``exponent`` times; negative ones repeat the inverse."""
-        if not isinstance(exponent, int) or isinstance(exponent, bool):
-            raise CircuitError(
-                f"power needs an integer, got {exponent!r}. Scale the angles instead."
-            )
-        base = self if exponent >= 0 else self.inverse()
-        return base._like(base._unmeasured("power") * abs(exponent))
+        self._measurements.refuse_any("power")
+        times = checked_count(exponent, None, "power needs an integer", CircuitError)
+        base = self if times >= 0 else self.inverse()
+        return base._like(base._instructions * abs(times))
 
     def repeat(self, count: int) -> Circuit:
-        """Return the circuit applied ``count`` times."""
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise CircuitError(f"repeat needs a count from 0 on, got {count!r}.")
-        return self.power(count)
+        """Return the circuit applied ``count`` times, 0 or more."""
+        return self.power(checked_count(count, 0, "repeat needs a count", CircuitError))
 
     def control(self, num_controls: int = 1, ctrl_state: int | str | None = None) -> Circuit:
-        """Return the circuit under controls: qubits 0 to num_controls - 1; the others move up."""
-        if not isinstance(num_controls, int) or num_controls < 1:
-            raise CircuitError(f"control needs at least one control, got {num_controls!r}.")
-        state = checked_ctrl_state("control", ctrl_state, num_controls)
-        controls = tuple(range(num_controls))
-        moved = [i.on(lambda q: q + num_controls) for i in self._unmeasured("control")]
-        return self._like([i.controlled(controls, state) for i in moved], num_controls)
+        """Return the circuit under controls: qubits 0 to num_controls - 1; the others move up.
+
+        Args:
+            num_controls: 1 or more.
+            ctrl_state: what the controls must hold: bits as an int, or text q[k-1]...q[0].
+        """
+        self._measurements.refuse_any("control")
+        count = checked_count(num_controls, 1, "control needs a number of controls", CircuitError)
+        state = checked_ctrl_state("control", ctrl_state, count)
+        moved = [i.on(lambda q: q + count) for i in self._instructions]
+        return self._like([i.controlled(range(count), state) for i in moved], count)
+
+    def copy(self) -> Circuit:
+        """Return a circuit of its own with the same gates and the same Parameters."""
+        made = self._like(self._instructions)
+        made._measurements = Measurements(self._measurements.clbits)
+        return made
+
+    __copy__ = copy
 
     def deep_clone(self) -> Circuit:
-        """Return a circuit with Parameters of its own: same values, names and uuids."""
-        return copy.deepcopy(self)
+        """Return a circuit with Parameters of its own: same values, names and uuids.
+
+        >>> p = Parameter(0.5, name="t")
+        >>> clone = Circuit(1).rx(p, 0).deep_clone().assign({p: 1.0})
+        >>> p.item(), clone.parameters()[0].item()
+        (0.5, 1.0)
+        """
+        return deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Circuit:  # Any: deepcopy's record
+        return clone(self, memo)
+
+    # -- comparison and storage ------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        """Whether gates, angles, measurements and Parameters (by uuid) are the same."""
+        if not isinstance(other, Circuit):
+            return NotImplemented
+        same = identities(self) == identities(other)
+        return same and describe(self) == describe(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __reduce__(self) -> tuple[Any, ...]:  # Any: pickle's protocol
+        return pickled(self)
+
+    def to_json(self) -> str:
+        """Return the circuit as JSON text, with its Parameters' values, names and uuids.
+
+        Raises:
+            ConversionError: a gate or an op that stands in no table, or a computed matrix Tensor.
+
+        >>> qc = Circuit(1).rx(2 * Parameter(0.5, name="t"), 0)
+        >>> Circuit.from_json(qc.to_json()) == qc
+        True
+        """
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Circuit:
+        """Return the circuit of a text that ``to_json`` wrote; nothing in the text is executed.
+
+        Raises:
+            CircuitError: ``ConversionError`` for what is no such text, others for what it says.
+        """
+        return from_text(cls, text)
 
     # -- queries ---------------------------------------------------------------------------------
 
@@ -308,7 +331,7 @@ class Circuit(RunMethods, _GateMethods):
     @property
     def measured(self) -> dict[int, int]:
         """Which classical bit each measured qubit goes to."""
-        return dict(self._measured)
+        return dict(self._measurements.clbits)
 
     def __len__(self) -> int:
         return len(self._instructions)
@@ -339,23 +362,23 @@ class Circuit(RunMethods, _GateMethods):
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise BindingError(f"register needs Parameters, got {parameter!r}.")
-            capture_angle(parameter if parameter.numel() == 1 else parameter[0], "register")
-        self._leaves.register(parameters)
+            checked_leaf(parameter, "register")
+        self.leaves.register(parameters)
         self._compiled = None
         return self
 
     def parameters(self) -> list[Parameter]:
         """Return the Parameters of the angles, in registration order."""
-        return list(self._leaves.parameters.values())
+        return list(self.leaves.parameters.values())
 
     def parameter_names(self) -> list[str]:
         """Return their names; unnamed ones are p0, p1, ..."""
-        return self._leaves.names()
+        return self.leaves.names()
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The Inputs, in order of first use."""
-        return tuple(self._leaves.inputs.values())
+        return tuple(self.leaves.inputs.values())
 
     @property
     def matrices(self) -> tuple[Tensor, ...]:
@@ -366,7 +389,7 @@ class Circuit(RunMethods, _GateMethods):
     def compiled(self) -> Compiled:
         """Return the snapshot that runs use; made again after a change."""
         if self._compiled is None:
-            leaves = (*self._leaves.parameters.values(), *self._leaves.inputs.values())
+            leaves = (*self.leaves.parameters.values(), *self.leaves.inputs.values())
             self._compiled = Compiled.build(self.num_qubits, self._instructions, leaves)
         return self._compiled
 
@@ -374,48 +397,5 @@ class Circuit(RunMethods, _GateMethods):
         name = f"{self.name!r}, " if self.name else ""
         return (
             f"Circuit({name}{self.num_qubits} qubits, {self.size()} gates, "
-            f"{len(self._leaves.parameters)} parameters, {len(self._leaves.inputs)} inputs)"
+            f"{len(self.leaves.parameters)} parameters, {len(self.leaves.inputs)} inputs)"
         )
-
-
-def _carried(row: Gate, payload: Any, size: int) -> Any:
-    """Return the payload in its frozen form; a matrix Tensor stays one."""
-    if row.payload is Payload.MATRIX and isinstance(payload, Tensor):
-        shape = (1 << size, 1 << size)
-        if payload.shape != shape or payload.dtype.kind != "c":
-            raise GateError(
-                f"{row.name} needs a complex matrix of shape {shape}, got {payload._label()}. "
-                "Convert it with astype('complex128')."
-            )
-        matrix = TrainableMatrix(payload)
-        matrix.value()
-        return matrix
-    return checked_payload(row, payload, size)
-
-
-def _pairs(qubits: int | Sequence[int], clbits: int | Sequence[int]) -> list[tuple[int, int]]:
-    left = [qubits] if isinstance(qubits, int) else list(qubits)
-    right = [clbits] if isinstance(clbits, int) else list(clbits)
-    if len(left) != len(right):
-        raise MeasurementError(
-            f"measure needs one classical bit a qubit, got {len(right)} for {len(left)}."
-        )
-    return list(zip(left, right, strict=True))
-
-
-def _bindings(
-    other: Circuit, bindings: Mapping[Parameter, Parameter]
-) -> Callable[[Tensor], Tensor]:
-    """Return which leaf stands for a leaf of the other circuit."""
-    known = {id(p._meta): p for p in other.parameters()}
-    found: dict[int, Tensor] = {}
-    for old, new in bindings.items():
-        if not isinstance(old, Parameter) or id(old._meta) not in known:
-            raise BindingError(
-                f"bindings need Parameters of the other circuit, got {old!r}. "
-                f"It has {other.parameter_names()}."
-            )
-        if not isinstance(new, Parameter) or new.numel() != old.numel():
-            raise BindingError(f"bindings need Parameters of the same size, got {new!r}.")
-        found[id(old._meta)] = new
-    return lambda leaf: found.get(id(leaf._meta), leaf)

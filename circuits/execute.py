@@ -32,16 +32,14 @@ def evolve(
     state: Tensor, angles: Tensor, matrices: Sequence[Tensor], plan: Plan, engine: Engine
 ) -> Tensor:
     """Return the state after the plan."""
-    return apply(_EVOLVE, state, angles, *matrices, plan=plan, engine=engine)  # type: ignore[no-any-return]
+    return apply(_EVOLVE, state, angles, *matrices, plan=plan, engine=engine)
 
 
 def expect(
     state: Tensor, coefficients: Tensor, terms: Terms, engine: Engine, *, single: bool
 ) -> Tensor:
     """Return the values of observables in a state; ``single`` drops the observables' axis."""
-    return apply(  # type: ignore[no-any-return]
-        _EXPECT, state, coefficients, terms=terms, engine=engine, single=single
-    )
+    return apply(_EXPECT, state, coefficients, terms=terms, engine=engine, single=single)
 
 
 def expectation_of(
@@ -57,12 +55,12 @@ def expectation_of(
 ) -> Tensor:
     """Return ``expect(evolve(state))`` in one forward and one reverse engine call."""
     attrs = {"plan": plan, "terms": terms, "engine": engine, "single": single}
-    return apply(_EXPECTATION, state, angles, coefficients, *matrices, **attrs)  # type: ignore[no-any-return]
+    return apply(_EXPECTATION, state, angles, coefficients, *matrices, **attrs)
 
 
 def apply_observable(state: Tensor, coefficients: Tensor, terms: Terms, engine: Engine) -> Tensor:
     """Return sum_t c_t O_t |psi> for one observable with fixed coefficients."""
-    return apply(_APPLY, state, coefficients, terms=terms, engine=engine)  # type: ignore[no-any-return]
+    return apply(_APPLY, state, coefficients, terms=terms, engine=engine)
 
 
 # -- leading axes ----------------------------------------------------------------------------------
@@ -324,6 +322,7 @@ def _apply(xp: Any, state: Any, coefficients: Any, terms: Terms, engine: Engine)
         coefficients=_lead(coefficients, 1),
         weights=xp.full((rows.shape[0], terms.num_rows), 0.5),
     )
+    assert gradients.state is not None
     return gradients.state if state.ndim == 2 else gradients.state[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
 from circuits.errors import StateError
 from circuits.observable_base import Observable
-from circuits.run_methods import DEFAULT_ENGINE
+from circuits.run_methods import DEFAULT_ENGINE, observable_list
 
 # Any in this file: the run methods' keyword arguments, which Circuit checks.
 Source = Circuit | Tensor
@@ -69,13 +69,14 @@ def expectation(
         return source.expectation(observable, engine=engine, **options)
     vector = _state(source, options)
     single = isinstance(observable, Observable)
-    several = [observable] if single else list(cast("Sequence[Observable]", observable))
-    compiled = compile_observables(several, state.num_qubits_of(vector))
+    compiled = compile_observables(observable_list(observable), state.num_qubits_of(vector))
     chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
     return execute.expect(vector, compiled.coefficients(), compiled.terms, chosen, single=single)
 
 
-def probabilities(source: Source, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
+def probabilities(
+    source: Source, qubits: int | Sequence[int] | None = None, **options: Any
+) -> Tensor:
     """Return the probabilities of basis states, of all or of some qubits.
 
     >>> probabilities(Circuit(2).x(1), [1], engine="reference").tolist()
@@ -109,7 +110,9 @@ def counts(
     return circuit.counts(shots, seed=seed, **options)
 
 
-def density_matrix(source: Source, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
+def density_matrix(
+    source: Source, qubits: int | Sequence[int] | None = None, **options: Any
+) -> Tensor:
     """Return the reduced density matrix of some qubits, ``(2**k, 2**k)``, B in front.
 
     >>> density_matrix(Circuit(1).x(0), engine="reference").real.tolist()
@@ -118,7 +121,7 @@ def density_matrix(source: Source, qubits: Sequence[int] | None = None, **option
     return state.density_matrix_of(_state(source, options), qubits)
 
 
-def purity(source: Source, qubits: Sequence[int], **options: Any) -> Tensor:
+def purity(source: Source, qubits: int | Sequence[int], **options: Any) -> Tensor:
     """Return Tr rho^2 of the reduced state of some qubits.
 
     >>> round(purity(Circuit(2).h(0).cx(0, 1), [0], engine="reference").item(), 10)
@@ -127,7 +130,7 @@ def purity(source: Source, qubits: Sequence[int], **options: Any) -> Tensor:
     return state.purity_of(_state(source, options), qubits)
 
 
-def entropy(source: Source, qubits: Sequence[int], **options: Any) -> Tensor:
+def entropy(source: Source, qubits: int | Sequence[int], **options: Any) -> Tensor:
     """Return the von Neumann entropy of the reduced state of some qubits, in nats.
 
     >>> round(entropy(Circuit(2).h(0).cx(0, 1), [0], engine="reference").item(), 6)

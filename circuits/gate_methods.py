@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from inspect import Parameter as Argument
+from inspect import Signature
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from circuits.errors import GateError
 from circuits.gate_row import Gate, Payload
 from circuits.gates import GATES
+from circuits.instruction import checked_instruction, listed
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
 
-# Any in this file: angles, qubits and payloads are checked by Circuit.append.
+# Any in this file: angles, qubits and payloads are checked by ``checked_instruction``.
 
 _PAYLOAD_WORDS = {
     Payload.MATRIX: "matrix",
@@ -42,84 +43,111 @@ def install_gates(circuit: type[Circuit]) -> None:
                 setattr(circuit, name, method)
 
 
-def _method(row: Gate) -> Callable[..., Circuit]:
-    made = _listed_method(row) if _takes_list(row) else _plain_method(row)
-    made.__name__ = row.name
-    made.__qualname__ = f"Circuit.{row.name}"
-    made.__doc__ = _docstring(row)
-    return made
-
-
 def _takes_list(row: Gate) -> bool:
     """Whether qubits come as one list, since their number varies."""
     return row.num_qubits is None or row.num_controls is None
 
 
-def _arguments(row: Gate) -> list[str]:
-    """Names of the method's arguments, in order."""
+def argument_names(row: Gate) -> list[str]:
+    """Return the names of the method's arguments, in order; those of qubits are Qiskit's.
+
+    >>> argument_names(GATES["crx"])
+    ['theta', 'control_qubit', 'target_qubit']
+    """
     names = [*row.params]
     if row.payload is not None:
         names.append(_PAYLOAD_WORDS[row.payload])
     if row.num_qubits is None:
         return [*names, "qubits"]
     if row.num_controls is None:
-        return [*names, "controls", "target"]
-    names += [f"control{k}" for k in range(row.num_controls)] if row.num_controls else []
-    return names + [f"qubit{k}" for k in range(row.num_qubits)]
+        return [*names, "control_qubits", "target_qubit"]
+    target = "target_qubit" if row.num_controls else "qubit"
+    return [
+        *names,
+        *_numbered("control_qubit", row.num_controls),
+        *_numbered(target, row.num_qubits),
+    ]
+
+
+def _numbered(word: str, count: int) -> list[str]:
+    return [word] if count == 1 else [f"{word}{k}" for k in range(1, count + 1)]
 
 
 def _docstring(row: Gate) -> str:
-    arguments = ", ".join(_arguments(row))
+    several = "" if _takes_list(row) else "Lists of qubits append one gate for each entry.\n\n"
     return (
         f"Append {row.name}: {row.doc}.\n\n"
-        f"Called as ``{row.name}({arguments}, ctrl_state=None)``; angles in radians. "
-        "Sequences of qubits append one gate for each entry.\n\n"
+        "Angles are in radians; ``controls`` are more control qubits, before the gate's own, and "
+        f"``ctrl_state`` says what all controls must hold, as in ``append``. {several}"
         "Raises:\n    CircuitError: bad angles or qubits; nothing is changed then."
     )
 
 
-def _plain_method(row: Gate) -> Callable[..., Circuit]:
-    count = len(row.params)
-    wanted = count + (row.num_controls or 0) + (row.num_qubits or 0)
+def _signature(row: Gate) -> Signature:
+    arguments = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in argument_names(row)]
+    return Signature([Argument("self", Argument.POSITIONAL_ONLY), *arguments])
 
-    def method(self: Circuit, *args: Any, ctrl_state: int | str | None = None) -> Circuit:
-        if len(args) != wanted:
-            expected = ", ".join(_arguments(row))
-            raise GateError(f"{row.name} needs ({expected}), got {len(args)} arguments.")
-        for qubits in _broadcast(row, args[count:]):
-            self.append(row, qubits, args[:count], ctrl_state=ctrl_state)
-        return self
 
+def _method(row: Gate) -> Callable[..., Circuit]:
+    signature = _signature(row)
+    placed = len(row.params) + (row.payload is not None)
+
+    def method(
+        self: Circuit,
+        /,
+        *args: Any,
+        controls: int | Sequence[int] = (),
+        ctrl_state: int | str | None = None,
+        **named: Any,
+    ) -> Circuit:
+        try:
+            given = list(signature.bind(self, *args, **named).arguments.values())[1:]
+        except TypeError as error:
+            expected = ", ".join(argument_names(row))
+            raise GateError(f"{row.name} needs ({expected}): {error}. Angles come first.") from None
+        angles, payload = given[: len(row.params)], given[len(row.params) : placed]
+        return self.extend(
+            [
+                checked_instruction(
+                    row,
+                    qubits,
+                    angles,
+                    payload[0] if payload else None,
+                    listed(controls),
+                    ctrl_state,
+                    self.num_qubits,
+                )
+                for qubits in _each(row, given[placed:])
+            ]
+        )
+
+    made: Any = method
+    made.__name__ = row.name
+    made.__qualname__ = f"Circuit.{row.name}"
+    made.__doc__ = _docstring(row)
+    keywords = [
+        Argument("controls", Argument.KEYWORD_ONLY, default=()),
+        Argument("ctrl_state", Argument.KEYWORD_ONLY, default=None),
+    ]
+    made.__signature__ = Signature([*signature.parameters.values(), *keywords])
     return method
 
 
-def _broadcast(row: Gate, qubits: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """One tuple of qubits a gate: lists are walked together, single qubits stay."""
-    columns = [list(q) if isinstance(q, Iterable) and not isinstance(q, str) else q for q in qubits]
-    lengths = {len(c) for c in columns if isinstance(c, list)}
-    if not lengths:
-        return [tuple(qubits)]
+def _each(row: Gate, given: Sequence[Any]) -> list[list[Any]]:
+    """Return the qubits of each gate: lists are walked together, single qubits stay."""
+    columns = [listed(part) for part in given]
+    if _takes_list(row):
+        return [[q for column in columns for q in column]]
+    lengths = {
+        len(column)
+        for part, column in zip(given, columns, strict=True)
+        if len(column) != 1 or column[0] is not part
+    }
     if len(lengths) > 1:
-        raise GateError(f"{row.name} needs lists of qubits of one length, got {sorted(lengths)}.")
-    (length,) = lengths
-    return [tuple(c[k] if isinstance(c, list) else c for c in columns) for k in range(length)]
-
-
-def _listed_method(row: Gate) -> Callable[..., Circuit]:
-    count = len(row.params)
-    arguments = _arguments(row)
-
-    def method(self: Circuit, *args: Any, ctrl_state: int | str | None = None) -> Circuit:
-        if len(args) != len(arguments):
-            expected = ", ".join(arguments)
-            raise GateError(f"{row.name} needs ({expected}), got {len(args)} arguments.")
-        rest = list(args[count:])
-        payload = rest.pop(0) if row.payload is not None else None
-        qubits = [q for part in rest for q in _as_list(part)]
-        return self.append(row, qubits, args[:count], payload=payload, ctrl_state=ctrl_state)
-
-    return method
-
-
-def _as_list(part: Any) -> list[Any]:
-    return list(part) if isinstance(part, Iterable) and not np.isscalar(part) else [part]
+        raise GateError(
+            f"{row.name} needs lists of qubits of one length, got {sorted(lengths)}. "
+            "Give each gate its qubits."
+        )
+    length = lengths.pop() if lengths else 1
+    full = [column if len(column) == length else column * length for column in columns]
+    return [list(qubits) for qubits in zip(*full, strict=True)] if full else [[]]

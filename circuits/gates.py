@@ -309,5 +309,14 @@ def inverted(row: Gate, angles: Angles, payload: Any = None) -> tuple[Gate, Angl
     return adjoint, (), _PAYLOAD_INVERSES[adjoint.payload](action)
 
 
+def _by_name(row: Gate) -> tuple[Callable[[str], Gate], tuple[str]]:
+    if GATES.get(row.name) is not row:
+        raise GateError(
+            f"pickling needs gates of the table, got the row {row.name!r} of another. "
+            "Keep the code that makes it, and make it again."
+        )
+    return gate, (row.name,)
+
+
 # A row is copied and pickled as its name.
-copyreg.pickle(Gate, lambda row: (gate, (row.name,)))
+copyreg.pickle(Gate, _by_name)

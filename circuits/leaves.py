@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from autodiff import Parameter, Tensor
-from circuits.angles import Input
+from circuits.angles import Input, checked_leaf
 from circuits.errors import BindingError
 
 
 class Leaves:
-    """Parameters in registration order and Inputs by name."""
+    """Parameters in registration order and Inputs by name.
+
+    Attributes:
+        parameters: by the identity of their metadata, which all handles of one Parameter share.
+        inputs: by name.
+    """
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameter] = {}
         self.inputs: dict[str, Input] = {}
+        self._uuids: set[str] = set()
+        self._names: set[str] = set()
 
     def copy(self) -> Leaves:
         """Return the same leaves in a registry of its own."""
         made = Leaves()
-        made.parameters = dict(self.parameters)
-        made.inputs = dict(self.inputs)
+        made.register([*self.parameters.values(), *self.inputs.values()])
         return made
 
     def register(self, leaves: Iterable[Tensor]) -> dict[int, Tensor]:
@@ -34,37 +40,45 @@ class Leaves:
             BindingError: two Parameters of one name or identity, or two Inputs of one name that
                 differ.
         """
-        known = self.copy()
+        new = Leaves()
         replaced: dict[int, Tensor] = {}
         for leaf in leaves:
             if isinstance(leaf, Parameter):
-                known._add_parameter(leaf)
+                self._stage_parameter(leaf, new)
             else:
-                first = known._add_input(_as_input(leaf))
+                first = self._stage_input(_as_input(leaf), new)
                 if first._meta is not leaf._meta:
                     replaced[id(leaf._meta)] = first
-        self.parameters, self.inputs = known.parameters, known.inputs
+        self.parameters |= new.parameters
+        self.inputs |= new.inputs
+        self._uuids |= new._uuids
+        self._names |= new._names
         return replaced
 
-    def _add_parameter(self, parameter: Parameter) -> None:
-        if id(parameter._meta) in self.parameters:
+    def _stage_parameter(self, parameter: Parameter, new: Leaves) -> None:
+        key = id(parameter._meta)
+        if key in self.parameters or key in new.parameters:
             return
-        for other in self.parameters.values():
-            if other.uuid == parameter.uuid:
+        if parameter.uuid in self._uuids or parameter.uuid in new._uuids:
+            raise BindingError(
+                f"a circuit needs one object a Parameter, got a copy of {parameter._label()}. "
+                "Use the one that parameters() lists."
+            )
+        name = parameter.name
+        if name is not None:
+            if name in self._names or name in new._names:
                 raise BindingError(
-                    f"a circuit needs one object a Parameter, got a copy of {other._label()}. "
-                    "Use the one that parameters() lists."
+                    f"a circuit needs Parameters of different names, got two named {name!r}. "
+                    "Rename one, or use the same Parameter in both places."
                 )
-            if parameter.name is not None and other.name == parameter.name:
-                raise BindingError(
-                    f"a circuit needs Parameters of different names, got two named "
-                    f"{parameter.name!r}. Rename one, or use the same Parameter in both places."
-                )
-        self.parameters[id(parameter._meta)] = parameter
+            new._names.add(name)
+        new._uuids.add(parameter.uuid)
+        new.parameters[key] = parameter
 
-    def _add_input(self, given: Input) -> Input:
+    def _stage_input(self, given: Input, new: Leaves) -> Input:
         assert given.name is not None
-        first = self.inputs.setdefault(given.name, given)
+        known = self.inputs if given.name in self.inputs else new.inputs
+        first = known.setdefault(given.name, given)
         if (first.shape, first.dtype) != (given.shape, given.dtype):
             raise BindingError(
                 f"a circuit needs one Input a name, got {given.name!r} with size {given.shape[0]} "
@@ -72,6 +86,26 @@ class Leaves:
                 "Rename one."
             )
         return first
+
+    def substitution(self, bindings: Mapping[Parameter, Parameter]) -> Callable[[Tensor], Tensor]:
+        """Return which leaf stands for a leaf, itself where ``bindings`` name no other.
+
+        Raises:
+            BindingError: a key that is not registered, or a value of another shape.
+        """
+        found: dict[int, Tensor] = {}
+        for old, new in bindings.items():
+            if not isinstance(old, Parameter) or id(old._meta) not in self.parameters:
+                raise BindingError(
+                    f"bindings need Parameters of the other circuit, got {old!r:.60}. "
+                    f"It has {self.names()}."
+                )
+            if not isinstance(new, Parameter) or new.shape != old.shape:
+                raise BindingError(
+                    f"bindings need Parameters of the same shape {old.shape}, got {new!r:.60}."
+                )
+            found[id(old._meta)] = checked_leaf(new, "compose")
+        return lambda leaf: found.get(id(leaf._meta), leaf)
 
     def names(self) -> list[str]:
         """Return the Parameters' names; unnamed ones are p0, p1, ... as far as those are free."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from circuits.coefficients import Coefficient, Factor, Number, as_coefficient
 from circuits.errors import ObservableError
@@ -92,6 +92,11 @@ class PauliSum(Observable):
 
     _terms: Mapping[Word, Coefficient]
     _sum_class: ClassVar[type[Observable]]
+    if TYPE_CHECKING:  # circuits.interop gives it
+
+        @staticmethod
+        def from_qiskit(operator: Any) -> PauliSum:  # Any: Qiskit is not imported here
+            """Return the PauliSum of a SparsePauliOp, Pauli, SparseObservable or Operator."""
 
     def __init__(self, terms: Mapping[str, Factor] | None = None) -> None:
         if terms is not None and not isinstance(terms, Mapping):

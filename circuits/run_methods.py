@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +17,7 @@ from circuits import binding, execute, sampling, state
 from circuits.compiled_observables import compile_observables
 from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
-from circuits.errors import BindingError, EngineError
+from circuits.errors import BindingError, EngineError, ObservableError
 from circuits.observable_base import Observable
 from circuits.plan.steps import Plan
 from circuits.shots import sampled_expectation
@@ -70,7 +70,7 @@ class RunMethods:
         canonical_device(device)
         chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
         compiled = circuit.compiled()
-        precision = _checked_dtype(dtype) if dtype is not None else compiled.dtype
+        precision = checked_dtype(dtype) if dtype is not None else compiled.dtype
         bound = binding.bind(circuit, inputs, values)
         start = state.initial_state(initial_state, self.num_qubits, precision)
         binding.common_batch([*bound.operands, (start, start.ndim == 2)])
@@ -115,8 +115,7 @@ class RunMethods:
         -1.0
         """
         single = isinstance(observable, Observable)
-        several = [observable] if single else list(cast("Sequence[Observable]", observable))
-        compiled = compile_observables(several, self.num_qubits)
+        compiled = compile_observables(observable_list(observable), self.num_qubits)
         run = self._run(**options)
         operands = (run.state, run.angles, compiled.coefficients(), run.matrices)
         fixed = (run.plan, compiled.terms, run.engine)
@@ -145,7 +144,7 @@ class RunMethods:
         mean = state.overlap(final, moved).real
         return state.overlap(moved, moved).real - mean * mean
 
-    def probabilities(self, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
+    def probabilities(self, qubits: int | Sequence[int] | None = None, **options: Any) -> Tensor:
         """Return the probabilities of the basis states, of all or of some qubits.
 
         Args:
@@ -161,8 +160,13 @@ class RunMethods:
         """
         return state.probabilities_of(self.statevector(**options), qubits)
 
-    def marginal(self, qubits: Sequence[int], **options: Any) -> Tensor:
-        """Return ``probabilities(qubits)``."""
+    def marginal(self, qubits: int | Sequence[int], **options: Any) -> Tensor:
+        """Return ``probabilities(qubits)``.
+
+        >>> from circuits import Circuit
+        >>> Circuit(2).x(1).marginal(1, engine="reference").tolist()
+        [0.0, 1.0]
+        """
         return self.probabilities(qubits, **options)
 
     def sample(
@@ -197,20 +201,40 @@ class RunMethods:
         counted = [sampling.count_bits(row, measured, self.num_qubits) for row in rows]
         return counted[0] if drawn.ndim == 1 else counted
 
-    def density_matrix(self, qubits: Sequence[int] | None = None, **options: Any) -> Tensor:
-        """Return the reduced density matrix of some qubits, ``(2**k, 2**k)``, B in front."""
+    def density_matrix(self, qubits: int | Sequence[int] | None = None, **options: Any) -> Tensor:
+        """Return the reduced density matrix of some qubits, ``(2**k, 2**k)``, B in front.
+
+        >>> from circuits import Circuit
+        >>> Circuit(2).x(1).density_matrix(1, engine="reference").real.tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
         return state.density_matrix_of(self.statevector(**options), qubits)
 
-    def purity(self, qubits: Sequence[int], **options: Any) -> Tensor:
-        """Return Tr rho^2 of some qubits."""
+    def purity(self, qubits: int | Sequence[int], **options: Any) -> Tensor:
+        """Return Tr rho^2 of some qubits, ``()`` or ``(B,)``.
+
+        >>> from circuits import Circuit
+        >>> round(Circuit(2).h(0).cx(0, 1).purity(0, engine="reference").item(), 10)
+        0.5
+        """
         return state.purity_of(self.statevector(**options), qubits)
 
-    def entropy(self, qubits: Sequence[int], **options: Any) -> Tensor:
-        """Return the von Neumann entropy of some qubits, in nats."""
+    def entropy(self, qubits: int | Sequence[int], **options: Any) -> Tensor:
+        """Return the von Neumann entropy of some qubits in nats, ``()`` or ``(B,)``.
+
+        >>> from circuits import Circuit
+        >>> round(Circuit(2).h(0).cx(0, 1).entropy(0, engine="reference").item(), 6)
+        0.693147
+        """
         return state.entropy_of(self.statevector(**options), qubits)
 
     def bloch_vector(self, qubit: int, **options: Any) -> Tensor:
-        """Return (<X>, <Y>, <Z>) of one qubit, ``(3,)`` or ``(B, 3)``."""
+        """Return (<X>, <Y>, <Z>) of one qubit, ``(3,)`` or ``(B, 3)``.
+
+        >>> from circuits import Circuit
+        >>> Circuit(1).x(0).bloch_vector(0, engine="reference").tolist()
+        [0.0, 0.0, -1.0]
+        """
         return state.bloch_vector_of(self.statevector(**options), qubit)
 
     def unitary_matrix(self, **options: Any) -> Tensor:
@@ -247,7 +271,28 @@ class RunMethods:
         return cast("Circuit", self)
 
 
-def _checked_dtype(dtype: DTypeLike) -> DType:
+def observable_list(observable: Any) -> list[Observable]:  # Any: whatever the user gave
+    """Return one observable, or several, as a list; ``compile_observables`` checks its elements.
+
+    Raises:
+        ObservableError: neither an observable nor several of something.
+    """
+    if isinstance(observable, Observable):
+        return [observable]
+    if isinstance(observable, str) or not isinstance(observable, Iterable):
+        raise ObservableError(
+            f"expectation needs an observable or a sequence of them, got {observable!r:.60}. "
+            "Write Z(0), or PauliSum({'ZZ': 1.0})."
+        )
+    return list(observable)
+
+
+def checked_dtype(dtype: DTypeLike) -> DType:
+    """Return the precision of a run, complex64 or complex128.
+
+    Raises:
+        EngineError: another dtype.
+    """
     try:
         wanted = np.dtype(dtype)
     except TypeError:

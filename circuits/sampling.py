@@ -58,16 +58,23 @@ def draw(probabilities: NDArray[np.floating], shots: int, seed: Seed) -> NDArray
             "sampling needs finite probabilities, got NaN or inf. Check the angles and the state."
         )
     edges = np.cumsum(probabilities, axis=-1, dtype=np.float64)
+    totals = edges[..., -1:]
+    if not (totals > 0).all():
+        raise MeasurementError(
+            "sampling needs probabilities above 0, got a sum of 0. Check the state."
+        )
     uniform = generator_of(seed).random((*probabilities.shape[:-1], shots))
-    # Scaling by the last edge keeps every draw below it, whatever rounding did to the sum.
-    points = uniform * edges[..., -1:]
     if edges.ndim == 1:
-        return np.searchsorted(edges, points, side="right").astype(np.int64)
+        # Scaling by the last edge keeps every draw below it, whatever rounding did to the sum.
+        return np.searchsorted(edges, uniform * totals, side="right").astype(np.int64)
     # One sorted sequence for all rows: row b's edges lie in [b, b + 1].
     rows = np.arange(len(edges))[:, None]
-    shifted = (edges / edges[:, -1:] + rows).ravel()
+    shifted = (edges / totals + rows).ravel()
     found = np.searchsorted(shifted, (uniform + rows).ravel(), side="right")
-    return (found.reshape(uniform.shape) - rows * edges.shape[1]).astype(np.int64)
+    # uniform + b may round up to b + 1; the last possible outcome is the first at the total.
+    last = (edges < totals).sum(axis=1, keepdims=True)
+    drawn = found.reshape(uniform.shape) - rows * edges.shape[1]
+    return np.minimum(drawn, last).astype(np.int64)
 
 
 def count_bits(

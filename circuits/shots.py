@@ -11,13 +11,16 @@ from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.node import Op
 from circuits.engines.base import Engine
-from circuits.errors import ObservableError
+from circuits.errors import ObservableError, StateError
 from circuits.execute import expectation_of
 from circuits.first_order import refuse_sampled
 from circuits.plan.steps import Plan
 from circuits.plan.terms import PauliTerm, ProjectorTerm, Terms
 
 # Any in this file: forwards take a backend's arrays.
+
+_ROUNDING = 1e-5
+"""How far from 1 a norm may be, in either precision."""
 
 
 def sampled_expectation(
@@ -37,6 +40,7 @@ def sampled_expectation(
 
     Raises:
         ObservableError: a term other than Pauli words and projectors.
+        StateError: an initial state that is not normalised, or amplitudes that are not finite.
     """
     for term in terms.terms:
         if not isinstance(term, PauliTerm | ProjectorTerm):
@@ -44,17 +48,28 @@ def sampled_expectation(
                 f"shots need Pauli words and projectors, got {type(term).__name__}. "
                 "Decompose the matrix into Pauli words, or leave shots out."
             )
+    _check_normalised(state)
     each = Terms(terms.num_qubits, terms.terms, np.arange(len(terms.terms)), len(terms.terms))
     ones = Tensor(np.ones(len(terms.terms)))
     exact = expectation_of(state, angles, ones, matrices, plan, each, engine, single=False)
     drawn = _draw(exact.numpy(), terms, shots, generator)
-    return apply(  # type: ignore[no-any-return]
-        _SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single
-    )
+    return apply(_SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single)
+
+
+def _check_normalised(state: Tensor) -> None:
+    norm = np.linalg.norm(state.numpy(), axis=-1)
+    off = float(np.abs(norm - 1).max(initial=0.0))
+    if not off < _ROUNDING:
+        raise StateError(
+            f"shots need a normalised initial state, got a norm that is off by {off:.3g}. "
+            "Divide it by its norm."
+        )
 
 
 def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) -> Any:
     """Draw the mean outcome of every term: +-1 for a Pauli word, 0 or 1 for a projector."""
+    if not np.isfinite(exact).all():
+        raise StateError("shots need finite probabilities, got NaN. Check angles and inputs.")
     signs = np.array([isinstance(term, PauliTerm) for term in terms.terms], bool)
     chance = np.where(signs, (1 + exact) / 2, exact)
     mean = generator.binomial(shots, np.clip(chance, 0.0, 1.0)) / shots
@@ -63,7 +78,7 @@ def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) 
 
 def _sampled(xp: Any, exact: Any, coefficients: Any, drawn: Any, terms: Terms, single: bool) -> Any:
     values = np.zeros((*drawn.shape[:-1], terms.num_rows))
-    np.add.at(values, (..., terms.rows), drawn * coefficients)
+    np.add.at(values.T, terms.rows, (drawn * coefficients).T)
     return (values[..., 0] if single else values).astype(exact.dtype)
 
 

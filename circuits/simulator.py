@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 import autodiff as ad
@@ -14,6 +13,8 @@ from circuits import sampling, state
 from circuits.circuit import Circuit
 from circuits.engines.base import Engine
 from circuits.errors import BindingError, QubitError
+from circuits.instruction import checked_count
+from circuits.run_methods import checked_dtype
 
 
 class Simulator:
@@ -24,6 +25,9 @@ class Simulator:
         batch: number of samples; None for a single one.
         dtype: complex128 or complex64.
         engine: ``"numba"`` (the default) or ``"reference"``.
+
+    Raises:
+        CircuitError: its subclass for a bad width, batch size or dtype.
 
     Example:
         >>> simulator = Simulator(1, engine="reference")
@@ -38,11 +42,11 @@ class Simulator:
         dtype: DTypeLike = C128,
         engine: str | Engine | None = None,
     ) -> None:
-        if batch is not None and (not isinstance(batch, int) or batch < 1):
-            raise BindingError(f"Simulator needs a batch of at least 1 or None, got {batch!r}.")
+        if batch is not None:
+            batch = checked_count(batch, 1, "Simulator needs a batch size", BindingError)
         self.num_qubits = Circuit(num_qubits).num_qubits
         self.batch = batch
-        self._dtype = np.dtype(dtype)
+        self._dtype = checked_dtype(dtype)
         self._engine = engine
         self.reset()
 
@@ -70,9 +74,14 @@ class Simulator:
         )
 
     def apply(self, circuit: Circuit, **options: Any) -> Simulator:  # Any: inputs, values
-        """Apply a circuit to the state and return self."""
+        """Apply a circuit to the state and return self; nothing of it is recorded.
+
+        A batch of inputs or values makes a single state a batch.
+        """
         with ad.no_grad():
             self._state = self.run(circuit, **options)
+        if self._state.ndim == 2:
+            self.batch = self._state.shape[0]
         return self
 
     def amplitudes(self) -> Tensor:

@@ -1,9 +1,10 @@
-"""What the core asks of an array library: a namespace, and moves between it and the host."""
+"""What the core asks of an array library: a namespace, launches, and moves to and from the host."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,16 @@ HostArray = NDArray[Any]  # Any: every dtype that a tensor may have
 
 
 class Backend(ABC):
-    """One array library on one kind of device."""
+    """One array library on one device, whose memory is the buffers' allocation domain."""
 
     #: What an op's ``forward`` receives as ``xp``: NumPy or a module with its names.
     xp: Any  # Any: a module
+    #: The array library: ``"numpy"``, ``"cupy"``, ``"emulated"``.
+    family: str
+    #: The canonical device name, ``"cpu"`` or ``"cuda:1"``: one allocation domain.
+    device: str
+    #: The kinds of memory that it computes in, the default first.
+    storage_classes: tuple[str, ...]
 
     @abstractmethod
     def from_host(self, array: HostArray) -> Array:
@@ -50,3 +57,42 @@ class Backend(ABC):
     @abstractmethod
     def view_of(self, result: Array, base: Array) -> tuple[tuple[int, ...], int] | None:
         """Return ``(strides, offset)`` in elements if ``result`` views ``base``, else None."""
+
+    @abstractmethod
+    def owns(self, buffer: Any) -> bool:  # Any: that is the question
+        """Whether ``buffer`` is really of this backend's type and in this device's memory."""
+
+    @abstractmethod
+    def storage_class(self, buffer: Array) -> str:
+        """Return the kind of memory that an own buffer lies in."""
+
+    @abstractmethod
+    def place(self, array: HostArray, storage_class: str) -> Array:
+        """Copy a host array into a buffer in a kind of memory."""
+
+    @abstractmethod
+    def launch(
+        self,
+        forward: Callable[..., Any],
+        operands: Sequence[Array],
+        attrs: Mapping[str, Any],
+        name: str,
+        storage_class: str,
+    ) -> Any:  # Any: a buffer or a tuple of buffers
+        """Run an op's forward as one launch.
+
+        Args:
+            forward: ``forward(xp, *arrays, **attrs)``.
+            operands: own buffers, and host arrays of shape (), which travel with the launch.
+            attrs: the op's attributes.
+            name: the op's name.
+            storage_class: the kind of memory for the results.
+
+        Returns:
+            What the forward returned, as buffers. They may share memory with operands and need not
+            be contiguous; ``own`` makes them so.
+        """
+
+    def graph(self) -> AbstractContextManager[None]:
+        """Run the launches inside the block as one."""
+        return nullcontext()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ class NumpyBackend(Backend):
     """Buffers are read-only, C-contiguous ndarrays; a write installs another buffer."""
 
     xp = np
+    family = "numpy"
+    device = "cpu"
+    storage_classes = ("host",)
 
     def from_host(self, array: HostArray) -> HostArray:
         return self.own(np.array(array, order="C"))
@@ -53,3 +56,25 @@ class NumpyBackend(Backend):
             return None
         start = result.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         return tuple(s // size for s in result.strides), start // size
+
+    def owns(self, buffer: Any) -> bool:  # Any: that is the question
+        return type(buffer) is np.ndarray
+
+    def storage_class(self, buffer: HostArray) -> str:
+        return "host"
+
+    def place(self, array: HostArray, storage_class: str) -> HostArray:
+        return self.from_host(array)
+
+    def launch(
+        self,
+        forward: Callable[..., Any],
+        operands: Sequence[HostArray],
+        attrs: Mapping[str, Any],
+        name: str,
+        storage_class: str,
+    ) -> Any:
+        result = forward(np, *operands, **attrs)
+        if isinstance(result, tuple):
+            return tuple([np.asarray(value) for value in result])
+        return np.asarray(result)

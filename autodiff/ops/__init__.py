@@ -11,6 +11,7 @@ from autodiff.ops import (
     contraction,
     diagonals,
     elementwise,
+    elementwise,
     extremes,
     gather,
     index,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff.ops.declare import elementwise
+from autodiff.ops.declare import broadcasting
 from autodiff.ops.piecewise import where
 
 
@@ -12,15 +12,15 @@ def _sigmoid(xp: Any, x: Any) -> Any:  # Any: a backend's module and arrays
     """Scale by e**-max(Re x, 0): no exponent has a positive real part, so none overflows."""
     top = xp.maximum(x.real, 0)
     scaled = xp.exp(x - top)
-    return scaled / (xp.exp(-top) + scaled)
+    return scaled / (xp.exp(0.0 - top) + scaled)
 
 
 def _softplus(xp: Any, x: Any) -> Any:
     """Compute what NumPy's logaddexp(x, 0) is, several times faster."""
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(0.0 - xp.abs(x)))
 
 
-sigmoid = elementwise(
+sigmoid = broadcasting(
     "sigmoid",
     _sigmoid,
     lambda outs, x: outs[0] * (1 - outs[0]),
@@ -32,7 +32,7 @@ sigmoid = elementwise(
     """,
 )
 
-relu = elementwise(
+relu = broadcasting(
     "relu",
     lambda xp, x: xp.maximum(x, 0),
     rules=(lambda g, outs, x: where(x <= 0, 0, g),),
@@ -44,7 +44,7 @@ relu = elementwise(
     """,
 )
 
-softplus = elementwise(
+softplus = broadcasting(
     "softplus",
     _softplus,
     lambda outs, x: sigmoid(x),

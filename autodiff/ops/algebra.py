@@ -11,9 +11,9 @@ from autodiff.dispatch import apply, lift
 from autodiff.errors import ShapeError
 from autodiff.node import Meta, Op, Shape
 from autodiff.ops.complex import conj
-from autodiff.ops.declare import broadcast_shape, declare, per_input, public, unchanged
+from autodiff.ops.declare import broadcast_shape, per_input, public, register, unchanged
 from autodiff.ops.shape import ravel, reshape, some_axes, swapaxes, transpose
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 
 @public()
@@ -40,7 +40,7 @@ def _matmul_meta(x: Meta, y: Meta) -> tuple[Meta, ...]:
     return ((shape, np.result_type(x[1], y[1])),)
 
 
-_MATMUL: Op = declare(
+_MATMUL: Op = register(
     Op(
         "matmul",
         lambda xp, x, y: xp.matmul(x, y),
@@ -79,6 +79,8 @@ def matmul(x: Operand, y: Operand) -> Tensor:
         raise ShapeError(
             f"matmul needs matching inner extents, got {a.shape} and {b.shape}. Transpose one."
         )
+    if left.ndim > 2 and right.ndim > 2:
+        broadcast_shape(left.shape[:-2], right.shape[:-2])
     product = apply(_MATMUL, left, right)
     if a.ndim == 1:
         product = reshape(product, (*product.shape[:-2], product.shape[-1]))
@@ -107,6 +109,11 @@ def tensordot(
     """
     a, b = lift((x, y))
     if isinstance(axes, int):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ShapeError(
+                f"tensordot needs a number of axes from 0 to {min(a.ndim, b.ndim)} for shapes "
+                f"{a.shape} and {b.shape}, got {axes}. Or name the axes of both."
+            )
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     left, right = some_axes(axes[0], a.ndim), some_axes(axes[1], b.ndim)
     summed = tuple(a.shape[k] for k in left)

@@ -9,10 +9,10 @@ from autodiff.dispatch import apply, lift
 from autodiff.dtypes import DIFFERENTIABLE, float64
 from autodiff.errors import DTypeError
 from autodiff.node import Op
-from autodiff.ops.declare import declare, elementwise, per_input, public, unchanged
-from autodiff.tensor import Operand, Tensor
+from autodiff.ops.declare import broadcasting, per_input, public, register, unchanged
+from autodiff.tensors import Operand, Tensor
 
-_ASTYPE = declare(
+_ASTYPE = register(
     Op(
         "astype",
         lambda xp, x, dtype: x.astype(dtype),
@@ -68,7 +68,7 @@ def as_inexact(name: str, x: Tensor) -> Tensor:
     return x
 
 
-copy = elementwise(
+copy = broadcasting(
     "copy",
     lambda xp, x: xp.array(x),
     rules=(lambda g, outs, x: g,),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autodiff.ops.declare import elementwise
+from autodiff.ops.declare import broadcasting
 
-equal = elementwise(
+equal = broadcasting(
     "equal",
     lambda xp, x, y: xp.equal(x, y),
     aliases=("eq",),
@@ -15,7 +15,7 @@ equal = elementwise(
     """,
 )
 
-not_equal = elementwise(
+not_equal = broadcasting(
     "not_equal",
     lambda xp, x, y: xp.not_equal(x, y),
     aliases=("ne",),
@@ -26,7 +26,7 @@ not_equal = elementwise(
     """,
 )
 
-less = elementwise(
+less = broadcasting(
     "less",
     lambda xp, x, y: xp.less(x, y),
     aliases=("lt",),
@@ -38,7 +38,7 @@ less = elementwise(
     """,
 )
 
-less_equal = elementwise(
+less_equal = broadcasting(
     "less_equal",
     lambda xp, x, y: xp.less_equal(x, y),
     aliases=("le",),
@@ -50,7 +50,7 @@ less_equal = elementwise(
     """,
 )
 
-greater = elementwise(
+greater = broadcasting(
     "greater",
     lambda xp, x, y: xp.greater(x, y),
     aliases=("gt",),
@@ -62,7 +62,7 @@ greater = elementwise(
     """,
 )
 
-greater_equal = elementwise(
+greater_equal = broadcasting(
     "greater_equal",
     lambda xp, x, y: xp.greater_equal(x, y),
     aliases=("ge",),
@@ -74,7 +74,7 @@ greater_equal = elementwise(
     """,
 )
 
-logical_and = elementwise(
+logical_and = broadcasting(
     "logical_and",
     lambda xp, x, y: xp.logical_and(x, y),
     doc="""Return whether both elements are non-zero.
@@ -84,7 +84,7 @@ logical_and = elementwise(
     """,
 )
 
-logical_or = elementwise(
+logical_or = broadcasting(
     "logical_or",
     lambda xp, x, y: xp.logical_or(x, y),
     doc="""Return whether at least one of two elements is non-zero.
@@ -94,7 +94,7 @@ logical_or = elementwise(
     """,
 )
 
-logical_xor = elementwise(
+logical_xor = broadcasting(
     "logical_xor",
     lambda xp, x, y: xp.logical_xor(x, y),
     doc="""Return whether exactly one of two elements is non-zero.
@@ -104,7 +104,7 @@ logical_xor = elementwise(
     """,
 )
 
-logical_not = elementwise(
+logical_not = broadcasting(
     "logical_not",
     lambda xp, x: xp.logical_not(x),
     doc="""Return whether the element is zero.
@@ -114,7 +114,7 @@ logical_not = elementwise(
     """,
 )
 
-isnan = elementwise(
+isnan = broadcasting(
     "isnan",
     lambda xp, x: xp.isnan(x),
     doc="""Return whether the element, or a part of it, is not a number.
@@ -124,7 +124,7 @@ isnan = elementwise(
     """,
 )
 
-isinf = elementwise(
+isinf = broadcasting(
     "isinf",
     lambda xp, x: xp.isinf(x),
     doc="""Return whether the element, or a part of it, is infinite.
@@ -134,7 +134,7 @@ isinf = elementwise(
     """,
 )
 
-isfinite = elementwise(
+isfinite = broadcasting(
     "isfinite",
     lambda xp, x: xp.isfinite(x),
     doc="""Return whether the element is neither infinite nor NaN.

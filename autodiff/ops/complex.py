@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from autodiff.dtypes import complex_dtype
-from autodiff.ops.declare import Function, conj_of, elementwise
+from autodiff.ops.declare import Function, broadcasting, conj_of
 from autodiff.ops.piecewise import where, zero_like
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
-real = elementwise(
+real = broadcasting(
     "real",
     lambda xp, x: xp.real(x),
     rules=(lambda g, outs, x: g,),
@@ -28,7 +28,7 @@ real = elementwise(
     """,
 )
 
-imag = elementwise(
+imag = broadcasting(
     "imag",
     lambda xp, x: xp.imag(x),
     rules=(lambda g, outs, x: g * 1j,),
@@ -40,7 +40,7 @@ imag = elementwise(
     """,
 )
 
-conj = elementwise(
+conj = broadcasting(
     "conj",
     lambda xp, x: xp.conj(x),
     rules=(lambda g, outs, x: conj_of(g),),
@@ -62,7 +62,7 @@ def _assemble(xp: Any, re: Any, im: Any) -> Any:  # Any: a backend's module and 
     return result
 
 
-make_complex = elementwise(
+make_complex = broadcasting(
     "make_complex",
     _assemble,
     rules=(lambda g, outs, re, im: g, lambda g, outs, re, im: g * -1j),
@@ -89,7 +89,7 @@ def _sign_rule(g: Tensor, outs: Sequence[Tensor], x: Tensor) -> Tensor:
     return (g - s * real(conj(s) * g)) / without_zeros(abs(x))
 
 
-abs = elementwise(
+abs = broadcasting(
     "abs",
     lambda xp, x: xp.abs(x),
     rules=(lambda g, outs, x: g * sign(x),),
@@ -103,7 +103,7 @@ abs = elementwise(
     """,
 )
 
-sign: Function = elementwise(
+sign: Function = broadcasting(
     "sign",
     lambda xp, x: xp.sign(x),
     rules=(_sign_rule,),
@@ -120,7 +120,7 @@ sign: Function = elementwise(
     """,
 )
 
-angle = elementwise(
+angle = broadcasting(
     "angle",
     lambda xp, x: xp.angle(x),
     rules=(lambda g, outs, x: g * (1j * (sign(x) / without_zeros(abs(x)))),),

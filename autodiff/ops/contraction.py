@@ -17,10 +17,10 @@ import numpy as np
 from autodiff.dispatch import apply, lift
 from autodiff.errors import ShapeError
 from autodiff.node import Attrs, Cotangents, Meta, Op, Shape
-from autodiff.ops.declare import conj_of, declare, public
+from autodiff.ops.declare import conj_of, public, register
 from autodiff.ops.diagonals import diagonal
 from autodiff.ops.shape import broadcast_to, reshape, squeeze
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays.
 Terms = tuple[str, ...]
@@ -104,7 +104,7 @@ def _einsum_vjp(
     return cotangents
 
 
-_EINSUM: Op = declare(
+_EINSUM: Op = register(
     Op(
         "einsum",
         _einsum,

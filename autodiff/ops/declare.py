@@ -20,14 +20,14 @@ from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, DTypeError, ShapeError
 from autodiff.node import Attrs, Meta, Op, Rule, Shape
 from autodiff.table import FUNCTIONS, METHODS, OPS
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: forwards take a backend's arrays, attrs are whatever a row says.
 F = TypeVar("F", bound=Callable[..., Any])
 Function = Callable[..., Tensor]
 
 
-def declare(op: Op) -> Op:
+def register(op: Op) -> Op:
     """Put a row into the table; a name stands there once."""
     if op.name in OPS:
         raise ValueError(f"an op needs a new name, got {op.name!r} twice. Choose another.")
@@ -64,7 +64,7 @@ def per_input(*rules: Callable[..., Tensor | None]) -> Rule:
     return vjp
 
 
-def elementwise(
+def broadcasting(
     name: str,
     forward: Callable[..., Any],
     *partials: Function | None,
@@ -119,7 +119,7 @@ def elementwise_op(
     """
     if partials:
         rules = [_holomorphic(partial) for partial in partials]
-    return declare(
+    return register(
         Op(
             name,
             forward,

@@ -7,10 +7,10 @@ from typing import Any
 from autodiff.dispatch import apply, lift
 from autodiff.errors import ShapeError
 from autodiff.node import Meta, Op
-from autodiff.ops.declare import declare, per_input, public, unchanged
+from autodiff.ops.declare import per_input, public, register, unchanged
 from autodiff.ops.reduce import sum as total
 from autodiff.ops.shape import moveaxis
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays.
 
@@ -32,7 +32,7 @@ def _diagonal_embed(xp: Any, x: Any, offset: int, rows: int, columns: int) -> An
     return result
 
 
-_DIAGONAL: Op = declare(
+_DIAGONAL: Op = register(
     Op(
         "diagonal",
         lambda xp, x, offset: xp.diagonal(x, offset, -2, -1),
@@ -55,7 +55,7 @@ _DIAGONAL: Op = declare(
     )
 )
 
-_DIAGONAL_EMBED: Op = declare(
+_DIAGONAL_EMBED: Op = register(
     Op(
         "diagonal_embed",
         _diagonal_embed,
@@ -157,7 +157,7 @@ def _triangle(name: str, doc: str) -> Op:
         ],
         doc=doc,
     )
-    return declare(op)
+    return register(op)
 
 
 _TRIL = _triangle("tril", "Return the elements on and below a diagonal, zeros above.")

@@ -11,13 +11,13 @@ from math import log as log_of_number
 from autodiff.dispatch import apply
 from autodiff.ops.compare import logical_and
 from autodiff.ops.complex import real, without_zeros
-from autodiff.ops.declare import conj_of, elementwise, elementwise_op, explain, public
+from autodiff.ops.declare import broadcasting, conj_of, elementwise_op, explain, public
 from autodiff.ops.piecewise import where
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # -- arithmetic ----------------------------------------------------------------------------------
 
-add = elementwise(
+add = broadcasting(
     "add",
     lambda xp, x, y: xp.add(x, y),
     rules=(lambda g, outs, x, y: g, lambda g, outs, x, y: g),
@@ -28,7 +28,7 @@ add = elementwise(
     """,
 )
 
-subtract = elementwise(
+subtract = broadcasting(
     "subtract",
     lambda xp, x, y: xp.subtract(x, y),
     rules=(lambda g, outs, x, y: g, lambda g, outs, x, y: -g),
@@ -40,7 +40,7 @@ subtract = elementwise(
     """,
 )
 
-multiply = elementwise(
+multiply = broadcasting(
     "multiply",
     lambda xp, x, y: xp.multiply(x, y),
     lambda outs, x, y: y,
@@ -53,7 +53,7 @@ multiply = elementwise(
     """,
 )
 
-divide = elementwise(
+divide = broadcasting(
     "divide",
     lambda xp, x, y: xp.true_divide(x, y),
     lambda outs, x, y: 1 / y,
@@ -67,7 +67,7 @@ divide = elementwise(
     """,
 )
 
-negative = elementwise(
+negative = broadcasting(
     "negative",
     lambda xp, x: xp.negative(x),
     rules=(lambda g, outs, x: -g,),
@@ -79,7 +79,7 @@ negative = elementwise(
     """,
 )
 
-reciprocal = elementwise(
+reciprocal = broadcasting(
     "reciprocal",
     lambda xp, x: xp.reciprocal(x),
     lambda outs, x: -outs[0] * outs[0],
@@ -94,7 +94,7 @@ reciprocal = elementwise(
 
 # -- powers --------------------------------------------------------------------------------------
 
-square = elementwise(
+square = broadcasting(
     "square",
     lambda xp, x: xp.square(x),
     lambda outs, x: 2 * x,
@@ -105,7 +105,7 @@ square = elementwise(
     """,
 )
 
-sqrt = elementwise(
+sqrt = broadcasting(
     "sqrt",
     lambda xp, x: xp.sqrt(x),
     lambda outs, x: 0.5 / outs[0],
@@ -168,7 +168,7 @@ def power(x: Operand, y: Operand) -> Tensor:
     return raised
 
 
-hypot = elementwise(
+hypot = broadcasting(
     "hypot",
     lambda xp, x, y: xp.hypot(x, y),
     lambda outs, x, y: x / without_zeros(outs[0]),
@@ -186,7 +186,7 @@ hypot = elementwise(
 
 # -- exponentials and logarithms -----------------------------------------------------------------
 
-exp = elementwise(
+exp = broadcasting(
     "exp",
     lambda xp, x: xp.exp(x),
     lambda outs, x: outs[0],
@@ -198,7 +198,7 @@ exp = elementwise(
     """,
 )
 
-expm1 = elementwise(
+expm1 = broadcasting(
     "expm1",
     lambda xp, x: xp.expm1(x),
     lambda outs, x: outs[0] + 1,
@@ -210,7 +210,7 @@ expm1 = elementwise(
     """,
 )
 
-log = elementwise(
+log = broadcasting(
     "log",
     lambda xp, x: xp.log(x),
     lambda outs, x: 1 / x,
@@ -224,7 +224,7 @@ log = elementwise(
     """,
 )
 
-log1p = elementwise(
+log1p = broadcasting(
     "log1p",
     lambda xp, x: xp.log1p(x),
     lambda outs, x: 1 / (1 + x),
@@ -236,7 +236,7 @@ log1p = elementwise(
     """,
 )
 
-log2 = elementwise(
+log2 = broadcasting(
     "log2",
     lambda xp, x: xp.log2(x),
     lambda outs, x: 1 / (log_of_number(2) * x),
@@ -248,7 +248,7 @@ log2 = elementwise(
     """,
 )
 
-log10 = elementwise(
+log10 = broadcasting(
     "log10",
     lambda xp, x: xp.log10(x),
     lambda outs, x: 1 / (log_of_number(10) * x),

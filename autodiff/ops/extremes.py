@@ -18,10 +18,10 @@ from autodiff.ops.axes import (
 )
 from autodiff.ops.cast import astype
 from autodiff.ops.compare import isnan, logical_or
-from autodiff.ops.declare import declare, per_input, public, require_real
+from autodiff.ops.declare import per_input, public, register, require_real
 from autodiff.ops.reduce import expand, sum
 from autodiff.ops.shape import one_axis, reshape
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 
 def _share(
@@ -34,7 +34,7 @@ def _share(
 
 
 def _extreme(name: str) -> Op:
-    return declare(
+    return register(
         Op(
             name,
             lambda xp, x, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
@@ -91,7 +91,7 @@ def _position_meta(x: Meta, axis: int, keepdims: bool) -> tuple[Meta, ...]:
 
 
 def _position(name: str) -> Op:
-    return declare(
+    return register(
         Op(
             name,
             lambda xp, x, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),

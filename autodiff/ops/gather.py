@@ -17,9 +17,9 @@ from autodiff.dispatch import apply, lift
 from autodiff.errors import DTypeError, ShapeError
 from autodiff.node import Kind, Meta, Op, Shape
 from autodiff.ops.cast import astype
-from autodiff.ops.declare import broadcast_shape, declare, per_input, public, unchanged
+from autodiff.ops.declare import broadcast_shape, per_input, public, register, unchanged
 from autodiff.ops.shape import one_axis, ravel, reshape
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's arrays, and indices as NumPy accepts them.
 IndexArray = Any
@@ -43,7 +43,7 @@ def _segment_sum(xp: Any, x: Any, index: Any, count: int, axis: int) -> Any:
     return xp.moveaxis(total.reshape((count, *rows.shape[1:])), 0, axis)
 
 
-_TAKE: Op = declare(
+_TAKE: Op = register(
     Op(
         "take",
         lambda xp, x, index, axis: xp.take(x, index, axis),
@@ -64,7 +64,7 @@ _TAKE: Op = declare(
     )
 )
 
-_SEGMENT_SUM: Op = declare(
+_SEGMENT_SUM: Op = register(
     Op(
         "segment_sum",
         _segment_sum,
@@ -104,7 +104,7 @@ def _flat_index_meta(*metas: Meta, dims: Shape) -> tuple[Meta, ...]:
     return ((broadcast_shape(*[shape for shape, _ in metas]), np.dtype(np.intp)),)
 
 
-_FLAT_INDEX = declare(
+_FLAT_INDEX = register(
     Op(
         "flat_index",
         _flat_index,

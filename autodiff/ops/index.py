@@ -15,10 +15,10 @@ import numpy as np
 from autodiff.dispatch import apply, lift
 from autodiff.errors import DTypeError, ShapeError
 from autodiff.node import Attrs, Op, Shape
-from autodiff.ops.declare import declare, per_input, public
+from autodiff.ops.declare import per_input, public, register
 from autodiff.ops.gather import as_index_array, pick
 from autodiff.ops.shape import Axis, behind_batch, some_axes, transpose
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: an index is what NumPy accepts between brackets.
 Index = tuple[Any, ...]
@@ -35,7 +35,7 @@ def _scatter(xp: Any, g: Any, index: Index, shape: Shape, lead: int = 0) -> Any:
     return result
 
 
-_GETITEM: Op = declare(
+_GETITEM: Op = register(
     Op(
         "getitem",
         lambda xp, x, index: x[index],
@@ -52,7 +52,7 @@ _GETITEM: Op = declare(
     )
 )
 
-_SCATTER: Op = declare(
+_SCATTER: Op = register(
     Op(
         "scatter",
         _scatter,

@@ -12,10 +12,10 @@ import numpy as np
 from autodiff.dispatch import apply, lift
 from autodiff.errors import ShapeError
 from autodiff.node import Cotangents, Meta, Op, Shape
-from autodiff.ops.declare import declare, public, unchanged
+from autodiff.ops.declare import public, register, unchanged
 from autodiff.ops.index import getitem
-from autodiff.ops.shape import expand_dims, one_axis, ravel
-from autodiff.tensor import Operand, Tensor
+from autodiff.ops.shape import one_axis, ravel, reshape
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays.
 
@@ -51,7 +51,7 @@ def _concatenate_vjp(
     ]
 
 
-_CONCATENATE = declare(
+_CONCATENATE = register(
     Op(
         "concatenate",
         _concatenate,
@@ -120,7 +120,9 @@ def stack(tensors: Sequence[Operand], axis: int = 0) -> Tensor:
             f"stack needs equal shapes, got {', '.join(str(x.shape) for x in parts)}. "
             "Broadcast them first, or use concatenate."
         )
-    return concatenate([expand_dims(x, axis) for x in parts], axis)
+    shape = parts[0].shape
+    place = one_axis(axis, len(shape) + 1)
+    return concatenate([reshape(x, (*shape[:place], 1, *shape[place:])) for x in parts], place)
 
 
 @public()

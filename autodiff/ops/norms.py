@@ -13,11 +13,11 @@ from autodiff.ops.axes import Axis, normalise_axes, reduced_shape
 from autodiff.ops.cast import as_inexact
 from autodiff.ops.complex import abs as modulus
 from autodiff.ops.complex import without_zeros
-from autodiff.ops.declare import declare, per_input, public, unchanged
+from autodiff.ops.declare import per_input, public, register, unchanged
 from autodiff.ops.extremes import max as largest
 from autodiff.ops.reduce import sum as total
 from autodiff.ops.shape import expand_dims
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays.
 
@@ -49,7 +49,7 @@ def _samples(draw: Any) -> list[tuple[tuple[Any, ...], Attrs]]:
     ]
 
 
-_NORM = declare(
+_NORM = register(
     Op(
         "norm",
         _norm,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from autodiff.dispatch import apply, lift
-from autodiff.ops.declare import elementwise, elementwise_op, explain, public, require_real
-from autodiff.tensor import Operand, Tensor
+from autodiff.ops.declare import broadcasting, elementwise_op, explain, public, require_real
+from autodiff.tensors import Operand, Tensor
 
 _WHERE = elementwise_op(
     "where",
@@ -55,7 +55,7 @@ def _masked(condition: Operand, x: Operand, y: Operand) -> Tensor:
     return values
 
 
-maximum = elementwise(
+maximum = broadcasting(
     "maximum",
     lambda xp, x, y: xp.maximum(x, y),
     rules=(
@@ -73,7 +73,7 @@ maximum = elementwise(
     """,
 )
 
-minimum = elementwise(
+minimum = broadcasting(
     "minimum",
     lambda xp, x, y: xp.minimum(x, y),
     rules=(
@@ -150,7 +150,7 @@ def zero_like(g: Tensor) -> Tensor:
 
 
 def _step(name: str, doc: str, *aliases: str) -> Any:  # Any: elementwise's function
-    return elementwise(
+    return broadcasting(
         name,
         lambda xp, x: getattr(xp, name)(x),
         rules=(lambda g, outs, x: zero_like(g),),

@@ -15,12 +15,12 @@ from autodiff.ops.axes import (
     reduced_shape,
     reduction_samples,
 )
-from autodiff.ops.declare import conj_of, declare, per_input, public
+from autodiff.ops.declare import conj_of, per_input, public, register
 from autodiff.ops.index import flip
 from autodiff.ops.join import concatenate
 from autodiff.ops.piecewise import where
 from autodiff.ops.shape import broadcast_to, one_axis, reshape, transpose
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, and whatever attrs an op has.
 
@@ -49,7 +49,7 @@ def _reduction_samples(draw: Any) -> list[tuple[tuple[Any, ...], Attrs]]:
     ]
 
 
-_SUM = declare(
+_SUM = register(
     Op(
         "sum",
         lambda xp, x, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
@@ -103,7 +103,7 @@ def _others(x: Tensor) -> Tensor:
     return reshape(rest[..., None] * pairs[..., ::-1], (*lead, -1))[..., :n]
 
 
-_PROD = declare(
+_PROD = register(
     Op(
         "prod",
         lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
@@ -129,7 +129,7 @@ def prod(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return apply(_PROD, tensor, axis=normalise_axes(axis, tensor.ndim), keepdims=keepdims)
 
 
-_CUMSUM = declare(
+_CUMSUM = register(
     Op(
         "cumsum",
         lambda xp, x, axis: xp.cumsum(x, axis=axis),
@@ -163,7 +163,7 @@ def cumsum(x: Operand, axis: int | None = None) -> Tensor:
     return apply(_CUMSUM, tensor, axis=one_axis(axis, tensor.ndim))
 
 
-_ALL = declare(
+_ALL = register(
     Op(
         "all",
         lambda xp, x, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims),
@@ -187,7 +187,7 @@ def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return apply(_ALL, tensor, axis=normalise_axes(axis, tensor.ndim), keepdims=keepdims)
 
 
-_ANY = declare(
+_ANY = register(
     Op(
         "any",
         lambda xp, x, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims),

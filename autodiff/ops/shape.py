@@ -15,8 +15,8 @@ import numpy as np
 from autodiff.dispatch import apply, lift
 from autodiff.errors import ShapeError
 from autodiff.node import Attrs, Meta, Op, Shape
-from autodiff.ops.declare import broadcast_shape, declare, per_input, public, unchanged
-from autodiff.tensor import Operand, Tensor
+from autodiff.ops.declare import broadcast_shape, per_input, public, register, unchanged
+from autodiff.tensors import Operand, Tensor
 
 Axis = int | Sequence[int]
 
@@ -51,7 +51,7 @@ def _shape_meta(meta: Meta, shape: Shape, lead: int = 0) -> tuple[Meta, ...]:
     return (((*meta[0][:lead], *shape), meta[1]),)
 
 
-_RESHAPE: Op = declare(
+_RESHAPE: Op = register(
     Op(
         "reshape",
         lambda xp, x, shape, lead=0: x.reshape((*x.shape[:lead], *shape)),
@@ -155,7 +155,7 @@ def _transposed(attrs: Attrs, ranks: Sequence[int]) -> Attrs:
     return {"axes": (0, *[a + 1 for a in attrs["axes"]])}
 
 
-_TRANSPOSE: Op = declare(
+_TRANSPOSE: Op = register(
     Op(
         "transpose",
         lambda xp, x, axes: xp.transpose(x, axes),
@@ -231,7 +231,7 @@ def moveaxis(x: Operand, source: Axis, destination: Axis) -> Tensor:
     return transpose(tensor, order)
 
 
-_ROLL: Op = declare(
+_ROLL: Op = register(
     Op(
         "roll",
         lambda xp, x, shift, axis: xp.roll(x, shift, axis),
@@ -273,7 +273,7 @@ def roll(x: Operand, shift: int | Sequence[int], axis: Axis | None = None) -> Te
 
 # -- stretching ----------------------------------------------------------------------------------
 
-_BROADCAST_TO = declare(
+_BROADCAST_TO = register(
     Op(
         "broadcast_to",
         lambda xp, x, shape, lead=0: xp.broadcast_to(x, (*x.shape[:lead], *shape)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff.dispatch import apply
+from autodiff.dispatch import apply, lift
 from autodiff.node import Attrs, Meta, Op
 from autodiff.ops.axes import (
     Axis,
@@ -17,12 +17,12 @@ from autodiff.ops.axes import (
     reduction_samples,
     require_elements,
 )
-from autodiff.ops.declare import declare, per_input, public, require_real
+from autodiff.ops.cast import as_inexact
+from autodiff.ops.declare import per_input, public, register, require_real
 from autodiff.ops.elementwise import exp
 from autodiff.ops.piecewise import where
 from autodiff.ops.reduce import expand, sum
-from autodiff.ops.statistics import inexact
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, a backend's arrays and modules.
 
@@ -54,14 +54,14 @@ def _logsumexp_rule(
 ) -> Tensor:
     """Return g softmax(x), and 0 where all x are -inf.
 
-    e**(x - out) would cost an op less, but carries the rounding of a large ``out`` into the weights.
+    e**(x - out) costs an op less, but takes the rounding of a large ``out`` into the weights.
     """
     absent = outs[0] == -float("inf")
     weights = softmax(where(expand(absent, x.shape, axis), 0, x), axis)
     return expand(where(absent, 0, g), x.shape, axis) * weights
 
 
-_LOGSUMEXP = declare(
+_LOGSUMEXP = register(
     Op(
         "logsumexp",
         _logsumexp,
@@ -124,7 +124,7 @@ def _samples(draw: Any) -> list[tuple[tuple[Any, ...], Attrs]]:
 
 
 def _normalised(name: str, forward: Any, rule: Any) -> Op:
-    return declare(
+    return register(
         Op(
             name,
             forward,
@@ -168,7 +168,8 @@ def log_softmax(x: Operand, axis: Axis = -1) -> Tensor:
 
 
 def _operand(name: str, x: Operand, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
-    tensor = inexact(x)
+    (tensor,) = lift((x,))
+    tensor = as_inexact(name, tensor)
     require_real(name, tensor)
     axes = normalise_axes(axis, tensor.ndim)
     require_elements(name, tensor.shape, axes)

@@ -13,7 +13,7 @@ from autodiff.dtypes import real_dtype
 from autodiff.node import Cotangents, Meta, Op
 from autodiff.ops.algebra import adjoint, matmul
 from autodiff.ops.complex import imag, real
-from autodiff.ops.declare import declare, per_input, public, unchanged
+from autodiff.ops.declare import per_input, public, register, unchanged
 from autodiff.ops.diagonals import diagonal, diagonal_matrix
 from autodiff.ops.index import getitem
 from autodiff.ops.join import concatenate
@@ -21,7 +21,7 @@ from autodiff.ops.piecewise import where, zero_like
 from autodiff.ops.reduce import sum as total
 from autodiff.ops.shape import expand_dims
 from autodiff.ops.systems import lapack, square
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays.
 
@@ -70,7 +70,7 @@ def _eigh_meta(x: Meta) -> tuple[Meta, ...]:
     return ((shape[:-1], real_dtype(dtype)), x, mask, mask)
 
 
-_EIGH = declare(
+_EIGH = register(
     Op(
         "eigh",
         _eigh,
@@ -112,7 +112,7 @@ def eigh(x: Operand) -> tuple[Tensor, Tensor]:
 
     Raises:
         ShapeError: not square.
-        LinearAlgebraError: not finite.
+        LinearAlgebraError: LAPACK's iteration did not converge.
 
     >>> eigh([[0.0, 1.0], [1.0, 0.0]])[0].tolist()
     [-1.0, 1.0]
@@ -168,7 +168,7 @@ def _expm_rule(g: Tensor, outs: Sequence[Tensor], x: Tensor) -> Tensor:
     return getitem(apply(_EXPM, concatenate([upper, lower], -2)), (..., slice(n), slice(n, None)))
 
 
-_EXPM = declare(
+_EXPM = register(
     Op(
         "expm",
         _expm,

@@ -9,35 +9,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff.dispatch import apply, lift
-from autodiff.dtypes import float64, real_dtype
+from autodiff.dtypes import real_dtype
 from autodiff.errors import ShapeError
 from autodiff.node import Meta, Op
 from autodiff.ops.axes import (
     Axis,
-    count,
     behind_batch_axis,
+    count,
     normalise_axes,
     reduced_shape,
     reduction_samples,
     require_elements,
 )
-from autodiff.ops.cast import astype
+from autodiff.ops.cast import as_inexact
 from autodiff.ops.complex import without_zeros
-from autodiff.ops.declare import declare, per_input, public
+from autodiff.ops.declare import per_input, public, register
 from autodiff.ops.reduce import expand
 from autodiff.ops.shape import broadcast_to
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, a backend's arrays and modules.
 
 
-def inexact(x: Operand) -> Tensor:
-    """Return x as a tensor with a fraction: integers and Bool become float64."""
-    (tensor,) = lift((x,))
-    return tensor if tensor.dtype.kind in "fc" else astype(tensor, float64)
-
-
-_MEAN = declare(
+_MEAN = register(
     Op(
         "mean",
         lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
@@ -64,7 +58,8 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=1).tolist()
     [1.5, 3.5]
     """
-    tensor = inexact(x)
+    (tensor,) = lift((x,))
+    tensor = as_inexact("mean", tensor)
     axes = normalise_axes(axis, tensor.ndim)
     require_elements("mean", tensor.shape, axes)
     return apply(_MEAN, tensor, axis=axes, keepdims=keepdims)
@@ -99,7 +94,7 @@ def _std_rule(
     return expand(g / without_zeros(outs[0]), x.shape, axis) * _deviation(x, axis, ddof)
 
 
-_VAR = declare(
+_VAR = register(
     Op(
         "var",
         _var,
@@ -111,7 +106,7 @@ _VAR = declare(
     )
 )
 
-_STD = declare(
+_STD = register(
     Op(
         "std",
         _std,
@@ -157,7 +152,8 @@ def std(x: Operand, axis: Axis = None, ddof: int = 0, keepdims: bool = False) ->
 
 
 def _spread(op: Op, x: Operand, axis: Axis, ddof: int, keepdims: bool) -> Tensor:
-    tensor = inexact(x)
+    (tensor,) = lift((x,))
+    tensor = as_inexact(op.name, tensor)
     axes = normalise_axes(axis, tensor.ndim)
     if count(tensor.shape, axes) <= ddof:
         raise ShapeError(

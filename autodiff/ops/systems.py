@@ -18,9 +18,9 @@ from autodiff.node import Cotangents, Meta, Op
 from autodiff.ops.algebra import adjoint, matmul
 from autodiff.ops.cast import as_inexact
 from autodiff.ops.complex import imag
-from autodiff.ops.declare import broadcast_shape, conj_of, declare, per_input, public, unchanged
+from autodiff.ops.declare import broadcast_shape, conj_of, per_input, public, register, unchanged
 from autodiff.ops.shape import reshape
-from autodiff.tensor import Operand, Tensor
+from autodiff.tensors import Operand, Tensor
 
 # Any in this file: a backend's module and arrays, and the samples of the table test.
 Draw = Callable[..., Any]
@@ -70,7 +70,7 @@ def _square_samples(draw: Draw) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
 # -- inverse and solution ------------------------------------------------------------------------
 
 
-_INV = declare(
+_INV = register(
     Op(
         "inv",
         lambda xp, x: lapack("inv", xp.linalg.inv, x),
@@ -116,7 +116,7 @@ def _solve_meta(a: Meta, b: Meta) -> tuple[Meta, ...]:
     return ((shape, np.result_type(a[1], b[1])),)
 
 
-_SOLVE = declare(
+_SOLVE = register(
     Op(
         "solve",
         lambda xp, a, b: lapack("solve", xp.linalg.solve, a, b),
@@ -160,6 +160,7 @@ def solve(a: Operand, b: Operand) -> Tensor:
             f"(..., {matrix.shape[-1]}, k) for a of shape {matrix.shape}, got shape {right.shape}. "
             "Put the right-hand sides into columns."
         )
+    broadcast_shape(matrix.shape[:-2], columns.shape[:-2])
     result: Tensor = apply(_SOLVE, matrix, columns)
     return reshape(result, result.shape[:-1]) if right.ndim == 1 else result
 
@@ -172,7 +173,7 @@ def _by_matrix(g: Tensor, x: Tensor) -> Tensor:
     return reshape(g, (*g.shape, 1, 1)) * adjoint(inv(x))
 
 
-_DET = declare(
+_DET = register(
     Op(
         "det",
         lambda xp, x: xp.linalg.det(x),
@@ -215,7 +216,7 @@ def _slogdet_vjp(
     return [_by_matrix(by_phase if by_log is None else by_log + by_phase, x)]
 
 
-_SLOGDET = declare(
+_SLOGDET = register(
     Op(
         "slogdet",
         lambda xp, x: tuple(xp.linalg.slogdet(x)),

@@ -6,13 +6,13 @@ Of complex operands the inverses are NumPy's principal branches.
 from __future__ import annotations
 
 from autodiff.ops.complex import without_zeros
-from autodiff.ops.declare import Function, elementwise
+from autodiff.ops.declare import Function, broadcasting
 from autodiff.ops.elementwise import hypot, sqrt
-from autodiff.tensor import Tensor
+from autodiff.tensors import Tensor
 
 # -- circular ------------------------------------------------------------------------------------
 
-sin = elementwise(
+sin = broadcasting(
     "sin",
     lambda xp, x: xp.sin(x),
     lambda outs, x: cos(x),
@@ -23,7 +23,7 @@ sin = elementwise(
     """,
 )
 
-cos: Function = elementwise(
+cos: Function = broadcasting(
     "cos",
     lambda xp, x: xp.cos(x),
     lambda outs, x: -sin(x),
@@ -34,7 +34,7 @@ cos: Function = elementwise(
     """,
 )
 
-tan = elementwise(
+tan = broadcasting(
     "tan",
     lambda xp, x: xp.tan(x),
     lambda outs, x: 1 + outs[0] * outs[0],
@@ -47,7 +47,7 @@ tan = elementwise(
     """,
 )
 
-arcsin = elementwise(
+arcsin = broadcasting(
     "arcsin",
     lambda xp, x: xp.arcsin(x),
     lambda outs, x: 1 / sqrt((1 - x) * (1 + x)),
@@ -60,7 +60,7 @@ arcsin = elementwise(
     """,
 )
 
-arccos = elementwise(
+arccos = broadcasting(
     "arccos",
     lambda xp, x: xp.arccos(x),
     lambda outs, x: -1 / sqrt((1 - x) * (1 + x)),
@@ -73,7 +73,7 @@ arccos = elementwise(
     """,
 )
 
-arctan = elementwise(
+arctan = broadcasting(
     "arctan",
     lambda xp, x: xp.arctan(x),
     lambda outs, x: 1 / (1 + x * x),
@@ -86,11 +86,11 @@ arctan = elementwise(
     """,
 )
 
-arctan2 = elementwise(
+arctan2 = broadcasting(
     "arctan2",
     lambda xp, y, x: xp.arctan2(y, x),
-    lambda outs, y, x: x / _radius(y, x) / _radius(y, x),
-    lambda outs, y, x: -y / _radius(y, x) / _radius(y, x),
+    lambda outs, y, x: _over_square(x, y, x),
+    lambda outs, y, x: -_over_square(y, y, x),
     aliases=("atan2",),
     domain=(0.3, 2.0),
     takes_complex=False,
@@ -105,13 +105,15 @@ arctan2 = elementwise(
 )
 
 
-def _radius(y: Tensor, x: Tensor) -> Tensor:
-    return without_zeros(hypot(x, y))
+def _over_square(part: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """Return part / r**2, and 0 at the origin, without the underflow of r**2."""
+    r = without_zeros(hypot(x, y))
+    return part / r / r
 
 
 # -- hyperbolic ----------------------------------------------------------------------------------
 
-sinh = elementwise(
+sinh = broadcasting(
     "sinh",
     lambda xp, x: xp.sinh(x),
     lambda outs, x: cosh(x),
@@ -122,7 +124,7 @@ sinh = elementwise(
     """,
 )
 
-cosh: Function = elementwise(
+cosh: Function = broadcasting(
     "cosh",
     lambda xp, x: xp.cosh(x),
     lambda outs, x: sinh(x),
@@ -133,7 +135,7 @@ cosh: Function = elementwise(
     """,
 )
 
-tanh = elementwise(
+tanh = broadcasting(
     "tanh",
     lambda xp, x: xp.tanh(x),
     lambda outs, x: 1 - outs[0] * outs[0],
@@ -146,7 +148,7 @@ tanh = elementwise(
     """,
 )
 
-arcsinh = elementwise(
+arcsinh = broadcasting(
     "arcsinh",
     lambda xp, x: xp.arcsinh(x),
     lambda outs, x: 1 / sqrt(1 + x * x),
@@ -159,7 +161,7 @@ arcsinh = elementwise(
     """,
 )
 
-arccosh = elementwise(
+arccosh = broadcasting(
     "arccosh",
     lambda xp, x: xp.arccosh(x),
     lambda outs, x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
@@ -174,7 +176,7 @@ arccosh = elementwise(
     """,
 )
 
-arctanh = elementwise(
+arctanh = broadcasting(
     "arctanh",
     lambda xp, x: xp.arctanh(x),
     lambda outs, x: 1 / ((1 - x) * (1 + x)),

@@ -33,3 +33,9 @@ def test_relu_is_flat_at_zero_and_passes_nan() -> None:
 def test_order_needs_reals(op: type[relu]) -> None:
     with pytest.raises(DTypeError, match="needs real operands, got dtype complex128"):
         op(1j)
+
+
+def test_unsigned_integers_do_not_wrap() -> None:
+    x = Tensor(np.array([0, 200], np.uint8))
+    assert sigmoid(x).tolist() == [0.5, 1.0]
+    assert softplus(x).tolist() == [np.log(2), 200.0]

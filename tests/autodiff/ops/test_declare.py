@@ -12,13 +12,13 @@ from autodiff.dispatch import apply
 from autodiff.node import Op
 from autodiff.ops.declare import (
     broadcast_shape,
+    broadcasting,
     conj_of,
-    declare,
-    elementwise,
     elementwise_op,
     fit,
     per_input,
     public,
+    register,
 )
 from autodiff.table import FUNCTIONS, METHODS, OPS
 
@@ -36,23 +36,25 @@ def _tables() -> Iterator[None]:
 
 def test_a_name_stands_once() -> None:
     with pytest.raises(ValueError, match="an op needs a new name, got 'sin' twice"):
-        declare(Op("sin", lambda xp, x: x))
+        register(Op("sin", lambda xp, x: x))
     with pytest.raises(ValueError, match="a function needs a new name, got 'sin' twice"):
         public("sin")(lambda x: x)
 
 
 def test_function_gets_name_doc_and_aliases() -> None:
-    twice = elementwise("twice", lambda xp, x: 2 * x, lambda outs, x: 2, doc="2x.", aliases=("x2",))
+    twice = broadcasting(
+        "twice", lambda xp, x: 2 * x, lambda outs, x: 2, doc="2x.", aliases=("x2",)
+    )
     assert (twice.__name__, twice.__doc__) == ("twice", "2x.")
     assert FUNCTIONS["twice"] is FUNCTIONS["x2"] is twice
     assert {"twice", "x2"} <= set(METHODS)
-    hidden = elementwise("hidden", lambda xp, x: x, doc=".", method=False)
+    hidden = broadcasting("hidden", lambda xp, x: x, doc=".", method=False)
     assert FUNCTIONS["hidden"] is hidden
     assert "hidden" not in METHODS
 
 
 def test_partials_are_conjugated_and_projected_once() -> None:
-    turn = elementwise("turn", lambda xp, x: 1j * x, lambda outs, x: 1j, doc="i x.")
+    turn = broadcasting("turn", lambda xp, x: 1j * x, lambda outs, x: 1j, doc="i x.")
     z, x = Tensor(2 + 1j, requires_grad=True), Tensor(2.0, requires_grad=True)
     assert grad(turn(z), z, Tensor(1 + 0j)).item() == -1j
     g = grad(turn(x), x, Tensor(0.5 + 3j))
@@ -73,7 +75,7 @@ def test_rules_run_only_for_operands_that_require_grad() -> None:
     def note(k: int) -> object:
         return lambda g, outs, x, y: asked.append(k) or g
 
-    op = declare(Op("noted", lambda xp, x, y: x + y, per_input(note(0), note(1))))
+    op = register(Op("noted", lambda xp, x, y: x + y, per_input(note(0), note(1))))
     apply(op, Tensor(1.0), Tensor(1.0, requires_grad=True)).backward()
     assert asked == [1]
 
@@ -109,7 +111,7 @@ def test_broadcast_shapes() -> None:
 
 
 def test_complex_operands_of_a_real_op() -> None:
-    step = elementwise("step", lambda xp, x, y: x > y, takes_complex=False, doc=".")
+    step = broadcasting("step", lambda xp, x, y: x > y, takes_complex=False, doc=".")
     with pytest.raises(DTypeError, match=r"step needs real operands, got dtype complex128"):
         step(1.0, 2j)
     assert step(2.0, 1.0).item() is True

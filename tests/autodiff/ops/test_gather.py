@@ -68,7 +68,11 @@ def test_embedding_rows_accumulate() -> None:
         (lambda: take(X, Tensor([-4]), 0), ShapeError, "values from -3 to 2"),
         (lambda: take(X, [0], 3), ShapeError, "axis needs one of the 3 axes"),
         (lambda: take(X, [0.0], 0), DTypeError, "an index needs integers"),
-        (lambda: take(X, [True, False, True], 0), DTypeError, "need integer indices, got dtype bool"),
+        (
+            lambda: take(X, [True, False, True], 0),
+            DTypeError,
+            "need integer indices, got dtype bool",
+        ),
         (lambda: segment_sum(X, [0, 1], 2), ShapeError, r"needs ids of shape \(3,\) .* \(2,\)"),
         (lambda: segment_sum(X, [0, 1, 2], 2), ShapeError, "values from -2 to 1"),
         (lambda: segment_sum(1.0, [0], 2), ShapeError, "axis needs one of the 0 axes"),

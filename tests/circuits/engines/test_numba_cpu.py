@@ -32,7 +32,7 @@ def test_conformance(check: Callable[[Engine, Case], None], case: Case) -> None:
 
 
 def wide_terms(rng: np.random.Generator, num_qubits: int) -> Terms:
-    """Terms of every kind for widths beyond those of dense matrices: flips in and beyond a block."""
+    """Terms of every kind, with flips within a block of the Pauli sums and beyond it."""
     dim = 1 << num_qubits
     terms: list[Term] = [PauliTerm(0, 0), PauliTerm(1, 1), PauliTerm(dim >> 1, dim - 1)]
     for x in [*rng.integers(0, dim, 4), *rng.integers(0, 64, 4), 0, 0]:
@@ -239,18 +239,6 @@ def test_equal_calls_give_equal_bits(dtype: type[np.complexfloating]) -> None:
         np.testing.assert_array_equal(first, second)
 
 
-def test_a_sample_does_not_depend_on_its_batch() -> None:
-    program = random_program(Case(4, 5, np.complex128))
-    names = ("state", "angles", "coefficients", "weights", "cotangent")
-    last = replace(
-        program,
-        matrices=tuple(m[4:] for m in program.matrices),
-        **{name: getattr(program, name)[4:] for name in names},
-    )
-    for batched, alone in zip(results(ENGINE, program), results(ENGINE, last), strict=True):
-        np.testing.assert_array_equal(batched[4:], alone)
-
-
 @pytest.mark.parametrize("structure", [Structure.DIAGONAL, Structure.DENSE])
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_nan_in_a_matrix_function_gives_nan(structure: Structure, size: int) -> None:
@@ -268,12 +256,14 @@ def test_nan_in_a_matrix_function_gives_nan(structure: Structure, size: int) -> 
 
 
 def test_calls_from_several_threads_equal_sequential_ones() -> None:
-    several = [random_program(Case(n, 9, np.complex128, seed=n)) for n in (3, 4, 5, 6)]
+    plan = programs.random_plan(np.random.default_rng(0), 6, 60)
+    cases = [Case(6, 17, np.complex128, seed=seed) for seed in range(4)]
+    several = [random_program(case, plan=plan) for case in cases]
     expected = [results(ENGINE, program) for program in several]
-    fresh = [replace(p, plan=replace(p.plan, memo={})) for p in several]
+    unpacked = replace(plan, memo={})
+    shared = [replace(program, plan=unpacked) for program in several]
     with ThreadPoolExecutor(4) as pool:
-        rounds = [list(pool.map(lambda p: results(ENGINE, p), fresh)) for _ in range(10)]
-    for actual in rounds:
-        for got, want in zip(actual, expected, strict=True):
-            for first, second in zip(got, want, strict=True):
-                np.testing.assert_array_equal(first, second)
+        rounds = list(pool.map(lambda program: results(ENGINE, program), shared * 10))
+    for actual, wanted in zip(rounds, expected * 10, strict=True):
+        for got, want in zip(actual, wanted, strict=True):
+            np.testing.assert_array_equal(got, want)

@@ -233,6 +233,12 @@ class Tensor(TensorProtocols, _Methods):
         """Return the same value without history; it shares storage and version."""
         return Tensor._wrap(self._cell, Autograd())
 
+    def _variable(self) -> Tensor:
+        """Return a leaf on the same storage that requires grad."""
+        leaf = Tensor._wrap(self._cell, Autograd(True))
+        leaf._meta.name = self._meta.name
+        return leaf
+
     def deep_clone(self) -> Self:
         """Return a new leaf with its own copy of value, metadata and existing gradient."""
         cell = self._cell

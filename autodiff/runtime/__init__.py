@@ -1,0 +1,1 @@
+"""Programs run by executors at locations, every transfer scheduled before anything runs."""

@@ -1,0 +1,395 @@
+"""Compiled drivers: whole programs on states that fit one tile, one call for all samples.
+
+A call's samples are blocks: one sample, or as many as a vector has lanes. Threads that run the same
+call claim blocks from a counter; a block's results do not depend on who computes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from circuits.engines.numba_kernels_gates import (
+    BASE_MASK,
+    BASE_VALUE,
+    DENSE,
+    EXCHANGE,
+    KIND,
+    LANE_TURN,
+    LIVE,
+    PHASE,
+    TABLE,
+    TURN,
+    WORD,
+    dense,
+    dense_environment,
+    exchange,
+    lane_turn,
+    lane_turn_reverse,
+    phase,
+    phase_reverse,
+    table,
+    table_environment,
+    turn,
+    turn_reverse,
+    word,
+    word_reverse,
+)
+from circuits.engines.numba_kernels_tables import (
+    fill_operands,
+    finish,
+    imaginary_dot,
+    load_rows,
+    multiply_rows,
+    prepare,
+    store_results,
+    store_rows,
+    zero_rows,
+)
+from circuits.engines.numba_kernels_terms import (
+    PROJECTOR_MASK,
+    WORD_SIGNS,
+    measure_projector,
+    measure_words,
+    start_projector,
+    start_words,
+)
+from circuits.engines.numba_simd import (
+    atomic_add,
+    compiled,
+    vadd,
+    vlen,
+    vload,
+    vmul,
+    vstore,
+    vsub,
+    vsum,
+    vzero,
+)
+
+ROWS_LOG, WIDE, BATCH, BLOCKS, STOP, PHASED = range(6)
+"""Numbers of a call: log2 of the rows of a tile; whether lanes are samples; samples; blocks; first
+instruction that the reverse sweep undoes; whether columns 0 and 1 are a phase of the state."""
+
+AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS, AT_SCRATCH = range(
+    6, 13
+)
+"""Where the parts of a thread's workspace start; psi starts at 0."""
+
+NUMBERS = 13
+
+Array = Any  # NumPy's arrays, and in compiled code vectors and integers
+
+
+@compiled
+def run_forward(
+    b: Array,
+    k: int,
+    ops: Array,
+    first: int,
+    last: int,
+    items: Array,
+    fixed: Array,
+    C: Array,
+    scratch: Array,
+    base: int,
+) -> None:
+    """Apply instructions to a tile."""
+    one = b.dtype.type(1)
+    for i in range(first, last):
+        if base & ops[i, BASE_MASK] != ops[i, BASE_VALUE]:
+            continue
+        kind = ops[i, KIND]
+        if kind == TURN:
+            turn(b, k, ops, i, items, C, one)
+        elif kind == LANE_TURN:
+            lane_turn(b, k, ops, i, items, C, one)
+        elif kind == EXCHANGE:
+            exchange(b, k, ops, i, items, fixed)
+        elif kind == WORD:
+            word(b, k, ops, i, items, C, one, base)
+        elif kind == PHASE:
+            phase(b, k, ops, i, items, C, one, base)
+        elif kind == TABLE:
+            table(b, k, ops, i, items, C, one, base)
+        else:
+            dense(b, k, ops, i, items, C, scratch, base - base)
+
+
+@compiled
+def run_reverse(  # budget: one branch a kind
+    b: Array,
+    c: Array,
+    k: int,
+    ops: Array,
+    first: int,
+    last: int,
+    items: Array,
+    fixed: Array,
+    C: Array,
+    E: Array,
+    scratch: Array,
+    base: int,
+) -> None:
+    """Undo instructions on psi and lambda, last one first, with the environments asked for."""
+    back, adjoint = b.dtype.type(-1), base - base + 1
+    for i in range(last - 1, first - 1, -1):
+        if base & ops[i, BASE_MASK] != ops[i, BASE_VALUE]:
+            continue
+        kind, live = ops[i, KIND], ops[i, LIVE] >= 0
+        if kind == TURN:
+            if live:
+                turn_reverse(b, c, k, ops, i, items, fixed, C, E)
+            else:
+                turn(b, k, ops, i, items, C, back)
+                turn(c, k, ops, i, items, C, back)
+        elif kind == LANE_TURN:
+            if live:
+                lane_turn_reverse(b, c, k, ops, i, items, fixed, C, E)
+            else:
+                lane_turn(b, k, ops, i, items, C, back)
+                lane_turn(c, k, ops, i, items, C, back)
+        elif kind == EXCHANGE:
+            exchange(b, k, ops, i, items, fixed)
+            exchange(c, k, ops, i, items, fixed)
+        elif kind == WORD:
+            if live:
+                word_reverse(b, c, k, ops, i, items, fixed, C, E, base)
+            else:
+                word(b, k, ops, i, items, C, back, base)
+                word(c, k, ops, i, items, C, back, base)
+        elif kind == PHASE:
+            if live:
+                phase_reverse(b, c, k, ops, i, items, fixed, C, E, base)
+            else:
+                phase(b, k, ops, i, items, C, back, base)
+                phase(c, k, ops, i, items, C, back, base)
+        elif kind == TABLE:
+            table(b, k, ops, i, items, C, back, base)
+            if live:
+                table_environment(b, c, k, ops, i, items, fixed, E, base)
+            table(c, k, ops, i, items, C, back, base)
+        else:
+            dense(b, k, ops, i, items, C, scratch, adjoint)
+            if live:
+                dense_environment(b, c, k, ops, i, items, fixed, E, scratch)
+            dense(c, k, ops, i, items, C, scratch, adjoint)
+
+
+@compiled
+def measure_tile(
+    b: Array,
+    k: int,
+    groups: Array,
+    words: Array,
+    projectors: Array,
+    items: Array,
+    base: int,
+    sums: Array,
+    scratch: Array,
+) -> None:
+    """Add a tile's sums for all words, then for all projectors."""
+    V = vlen(b)
+    measure_words(b, k, groups, words, base, sums, scratch)
+    for t in range(projectors.shape[0]):
+        at = (words.shape[0] + t) * V
+        total = measure_projector(b, k, projectors, t, items, base)
+        vstore(sums, at, vadd(vload(sums, at), total))
+
+
+@compiled
+def sign_sums(words: Array, projectors: Array, fixed: Array, sums: Array) -> None:
+    """Give sums, or factors, of words and projectors the signs and zeros of their lanes."""
+    V = vlen(sums)
+    for t in range(words.shape[0]):
+        at = words[t, WORD_SIGNS] * V
+        vstore(sums, t * V, vmul(vload(sums, t * V), vload(fixed, at)))
+    for t in range(projectors.shape[0]):
+        o, at = (words.shape[0] + t) * V, projectors[t, PROJECTOR_MASK] * V
+        vstore(sums, o, vmul(vload(sums, o), vload(fixed, at)))
+
+
+@compiled
+def store_values(
+    sums: Array,
+    links: Array,
+    shares: Array,
+    coefficients: Array,
+    sample: int,
+    wide: int,
+    batch: int,
+    values: Array,
+    by_term: Array,
+) -> None:
+    """Add up the values of observables, and where asked for of terms.
+
+    Link l says that term ``links[l, 0]``, of observable ``links[l, 2]``, has ``shares[l]`` of sum
+    ``links[l, 1]``.
+    """
+    V = vlen(sums)
+    for lane in range(min(V, batch - sample) if wide else 1):
+        s = sample + lane
+        for t in range(values.shape[1]):
+            values[s, t] = 0.0
+        for t in range(by_term.shape[1]):
+            by_term[s, t] = 0.0
+        for l in range(links.shape[0]):
+            term, at = links[l, 0], links[l, 1] * V
+            total = shares[l] * (sums[at + lane] if wide else vsum(vload(sums, at)))
+            if by_term.shape[1]:
+                by_term[s, term] += total
+            if values.shape[1]:
+                c = coefficients[s if coefficients.shape[0] > 1 else 0, term]
+                values[s, links[l, 2]] += c * total
+
+
+@compiled
+def fill_factors(
+    links: Array,
+    shares: Array,
+    coefficients: Array,
+    weights: Array,
+    sample: int,
+    wide: int,
+    batch: int,
+    factors: Array,
+    count: int,
+) -> None:
+    """Factors of lambda = sum 2 w c O psi for every word and projector."""
+    V = vlen(factors)
+    for at in range(count * V):
+        factors[at] = 0.0
+    for l in range(links.shape[0]):
+        for lane in range(V):
+            s = min(sample + lane, batch - 1) if wide else sample
+            c = coefficients[s if coefficients.shape[0] > 1 else 0, links[l, 0]]
+            factors[links[l, 1] * V + lane] += 2.0 * shares[l] * c * weights[s, links[l, 2]]
+
+
+@compiled
+def forward(
+    call: Array,
+    orders: Array,
+    ops: Array,
+    items: Array,
+    fixed: Array,
+    numbers: Array,
+    groups: Array,
+    words: Array,
+    projectors: Array,
+    links: Array,
+    shares: Array,
+    angles: Array,
+    columns: Array,
+    states: Array,
+    coefficients: Array,
+    final: Array,
+    values: Array,
+    work: Array,
+    control: Array,
+) -> None:
+    """Apply a program to all samples and measure; run by every thread of the call."""
+    room = work[atomic_add(control, 0, 1)]
+    k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
+    b, L = room, room[call[AT_OPERANDS] :]
+    C, sums, scratch = room[call[AT_COEFFICIENTS] :], room[call[AT_SUMS] :], room[call[AT_SCRATCH] :]
+    V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
+    while True:
+        block = atomic_add(control, 1, 1)
+        if block >= call[BLOCKS]:
+            break
+        sample = block * V if wide else block
+        fill_operands(angles, columns, sample, wide, batch, L)
+        prepare(ops, items, fixed, numbers, L, C, slots)
+        load_rows(states, sample, wide, batch, b, k, zero, orders[0])
+        if call[PHASED]:
+            at = 3 * slots * V
+            multiply_rows(b, k, vload(L, at), vload(L, at + V))
+        run_forward(b, k, ops, zero, ops.shape[0], items, fixed, C, scratch, zero)
+        if count:
+            for at in range(0, count * V, V):
+                vstore(sums, at, vzero(b))
+            measure_tile(b, k, groups, words, projectors, items, zero, sums, scratch)
+            sign_sums(words, projectors, fixed, sums)
+            store_values(
+                sums, links, shares, coefficients, sample, wide, batch, values, values[:, :0]
+            )
+        store_rows(final, sample, wide, batch, b, k, zero, orders[1])
+
+
+@compiled
+def reverse(  # budget: the order of a sweep
+    call: Array,
+    orders: Array,
+    ops: Array,
+    items: Array,
+    fixed: Array,
+    numbers: Array,
+    groups: Array,
+    words: Array,
+    projectors: Array,
+    links: Array,
+    shares: Array,
+    angles: Array,
+    columns: Array,
+    final: Array,
+    cotangents: Array,
+    coefficients: Array,
+    weights: Array,
+    out: Array,
+    by_term: Array,
+    by_state: Array,
+    work: Array,
+    control: Array,
+) -> None:
+    """Run the adjoint sweep for all samples; run by every thread of the call."""
+    room = work[atomic_add(control, 0, 1)]
+    k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
+    b, c, L = room, room[call[AT_LAMBDA] :], room[call[AT_OPERANDS] :]
+    C, sums, scratch = room[call[AT_COEFFICIENTS] :], room[call[AT_SUMS] :], room[call[AT_SCRATCH] :]
+    E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
+    V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
+    while True:
+        block = atomic_add(control, 1, 1)
+        if block >= call[BLOCKS]:
+            break
+        sample = block * V if wide else block
+        fill_operands(angles, columns, sample, wide, batch, L)
+        prepare(ops, items, fixed, numbers, L, C, slots)
+        load_rows(final, sample, wide, batch, b, k, zero, orders[1])
+        if cotangents.shape[0]:
+            load_rows(cotangents, sample, wide, batch, c, k, zero, orders[1])
+        else:
+            zero_rows(c, k)
+        if count:
+            if by_term.shape[1]:
+                for at in range(0, count * V, V):
+                    vstore(sums, at, vzero(b))
+                measure_tile(b, k, groups, words, projectors, items, zero, sums, scratch)
+                sign_sums(words, projectors, fixed, sums)
+                store_values(
+                    sums, links, shares, coefficients, sample, wide, batch, out[:, :0], by_term
+                )
+            fill_factors(
+                links, shares, coefficients, weights, sample, wide, batch, sums, count
+            )
+            sign_sums(words, projectors, fixed, sums)
+            start_words(b, c, k, groups, words, zero, sums, scratch)
+            for t in range(projectors.shape[0]):
+                f = vload(sums, (words.shape[0] + t) * V)
+                start_projector(b, c, k, projectors, t, items, zero, f)
+        for at in range(0, E.shape[0], V):
+            vstore(E, at, vzero(b))
+        for at in range(0, G.shape[0], V):
+            vstore(G, at, vzero(b))
+        if cotangents.shape[0]:
+            vstore(G, zero, imaginary_dot(b, c, k))
+        run_reverse(
+            b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero
+        )
+        finish(ops, items, C, E, G, slots, call[STOP])
+        store_results(G, sample, wide, batch, out)
+        if by_state.shape[0]:
+            if call[PHASED]:
+                at = 3 * slots * V
+                multiply_rows(c, k, vload(L, at), vsub(vzero(b), vload(L, at + V)))
+            store_rows(by_state, sample, wide, batch, c, k, zero, orders[0])

@@ -1,0 +1,569 @@
+"""Compiled kernels: one structure each, on one tile of a state, forward and reverse.
+
+A tile is a flat array of 2**k rows; a row is one vector of real parts, then one of imaginary parts.
+Its lanes are the amplitudes that differ in the lowest qubits, or the samples of a batch.
+
+A qubit in the rows has a flip f and a mask g over GF(2): row ^ f flips it, parity(row & g) is its
+value. So a CX between two of them changes f and g, and moves nothing. A kernel visits the rows that
+satisfy constraints parity(row & mask) == value, one bit each, of which ``pivot`` is in no other
+constraint: it counts p through the other bits and sets the pivots.
+
+``ops[i]`` is an instruction, with the columns below. All coefficients are vectors: equal in all
+lanes, different by lane qubit, or different by sample. In the reverse sweep psi and lambda stand
+after the gate; the kernels add up the gate's environment and undo it on both in one pass.
+
+Reference: T. Jones and J. Gacon (2020), arXiv:2009.02823, for the reverse sweep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from circuits.engines.numba_simd import (
+    compiled,
+    fma,
+    fms,
+    popcount,
+    vadd,
+    vflip,
+    vlen,
+    vload,
+    vmul,
+    vsplat,
+    vstore,
+    vsub,
+    vzero,
+)
+
+TURN, LANE_TURN, WORD, PHASE, TABLE, EXCHANGE, DENSE = range(7)
+"""Kinds of instruction: a block in SU(2) on a qubit in the rows or the lanes; a rotation about a
+Pauli word that flips something; phases by the parity of a mask; a diagonal by a table; exchange of
+basis states; a matrix."""
+
+KIND, FLIP, LANES, ROWS, COUNT, SIGN, ODD = range(7)
+BASE_MASK, BASE_VALUE, BASE_SIGN, ENTRY, LIVE, FIRST, LAST, MASK, SIGNS, SIZE, OUT, COLUMNS = range(
+    7, 19
+)
+"""Columns of an instruction.
+
+FLIP, LANES: flips of rows and lanes (LANE_TURN: of its qubit); ROWS, COUNT: its constraints in
+``items``; SIGN: row mask whose parity is a sign; ODD: the word's power of i is odd; BASE_...: what
+the tile's base must hold under a mask, and a mask whose parity is a sign; ENTRY: its first
+coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that it
+acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of its
+table or matrix (EXCHANGE: 1 if it acts on all lanes); OUT: its first column of results. Positions of
+vectors are counted in vectors.
+"""
+
+Array = Any  # NumPy's arrays, and in compiled code vectors and integers
+
+
+@compiled
+def row_at(p: int, items: Array, rows: int, count: int) -> int:
+    """Row number p of those that satisfy the constraints, sorted by pivot."""
+    row = p
+    for at in range(rows, rows + 3 * count, 3):
+        row += row & -items[at]
+    for at in range(rows, rows + 3 * count, 3):
+        row |= items[at] & -((popcount(row & items[at + 1]) & 1) ^ items[at + 2])
+    return row
+
+
+# -- blocks in SU(2): [[a, b], [-b*, a*]], a = Ar + i Ai, b = Br + i Bi ------------------------------
+
+
+@compiled
+def _turned(
+    Ar: Array, Ai: Array, Br: Array, Bi: Array, x: Array, y: Array, u: Array, v: Array
+) -> Array:
+    """Both rows of a pair (x + i y, u + i v) after a block."""
+    return (
+        fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))),
+        fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))),
+        fms(Br, x, fms(Bi, y, fma(Ai, v, vmul(Ar, u)))),
+        fms(Br, y, fma(Bi, x, fms(Ai, u, vmul(Ar, v)))),
+    )
+
+
+@compiled
+def _turn_pair(
+    b: Array, first: int, second: int, Ar: Array, Ai: Array, Br: Array, Bi: Array
+) -> None:
+    V = vlen(b)
+    o, q = 2 * V * first, 2 * V * second
+    x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+    x, y, u, v = _turned(Ar, Ai, Br, Bi, x, y, u, v)
+    vstore(b, o, x)
+    vstore(b, o + V, y)
+    vstore(b, q, u)
+    vstore(b, q + V, v)
+
+
+@compiled
+def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array) -> None:
+    """Apply a block, or with sign = -1 undo it."""
+    V = vlen(b)
+    entry, rows, count, flip = ops[i, ENTRY] * V, ops[i, ROWS], ops[i, COUNT], ops[i, FLIP]
+    s = vsplat(sign)
+    Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
+    Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
+    if count == 1:
+        pivot, mask = items[rows], items[rows + 1]
+        for p in range(1 << (k - 1)):
+            row = p + (p & -pivot)
+            row |= pivot & -(popcount(row & mask) & 1)
+            _turn_pair(b, row, row ^ flip, Ar, Ai, Br, Bi)
+    else:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            _turn_pair(b, row, row ^ flip, Ar, Ai, Br, Bi)
+
+
+@compiled
+def _undo_pair(
+    b: Array, c: Array, first: int, second: int, Ar: Array, Ai: Array, Br: Array, Bi: Array, E: Array
+) -> Array:
+    """Undo a block on a pair of rows; return the environments Im <lambda|sigma|psi> with it."""
+    V = vlen(b)
+    o, q = 2 * V * first, 2 * V * second
+    x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+    r, s, t, w = vload(c, o), vload(c, o + V), vload(c, q), vload(c, q + V)
+    ex = fms(w, x, fma(t, y, fms(s, u, fma(r, v, E[0]))))
+    ey = fma(w, y, fma(t, x, fms(s, v, fms(r, u, E[1]))))
+    ez = fma(w, u, fms(t, v, fms(s, x, fma(r, y, E[2]))))
+    x, y, u, v = _turned(Ar, Ai, Br, Bi, x, y, u, v)
+    vstore(b, o, x)
+    vstore(b, o + V, y)
+    vstore(b, q, u)
+    vstore(b, q + V, v)
+    r, s, t, w = _turned(Ar, Ai, Br, Bi, r, s, t, w)
+    vstore(c, o, r)
+    vstore(c, o + V, s)
+    vstore(c, q, t)
+    vstore(c, q + V, w)
+    return ex, ey, ez
+
+
+@compiled
+def _accumulate(E: Array, at: int, value: Array) -> None:
+    vstore(E, at, vadd(vload(E, at), value))
+
+
+@compiled
+def turn_reverse(
+    b: Array, c: Array, k: int, ops: Array, i: int, items: Array, fixed: Array, C: Array, E: Array
+) -> None:
+    """Undo a block on psi and lambda, with its three environments."""
+    V = vlen(b)
+    entry, rows, count, flip = ops[i, ENTRY] * V, ops[i, ROWS], ops[i, COUNT], ops[i, FLIP]
+    zero = vzero(b)
+    Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
+    Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
+    e = (zero, zero, zero)
+    if count == 1:
+        pivot, mask = items[rows], items[rows + 1]
+        for p in range(1 << (k - 1)):
+            row = p + (p & -pivot)
+            row |= pivot & -(popcount(row & mask) & 1)
+            e = _undo_pair(b, c, row, row ^ flip, Ar, Ai, Br, Bi, e)
+    else:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            e = _undo_pair(b, c, row, row ^ flip, Ar, Ai, Br, Bi, e)
+    m, at = vload(fixed, ops[i, MASK] * V), ops[i, LIVE] * V
+    _accumulate(E, at, vmul(e[0], m))
+    _accumulate(E, at + V, vmul(e[1], m))
+    _accumulate(E, at + 2 * V, vmul(e[2], m))
+
+
+@compiled
+def lane_turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array) -> None:
+    """Apply a block to a lane qubit, or undo it: its coefficients carry the sign of each lane."""
+    V = vlen(b)
+    entry, rows, count, lanes = ops[i, ENTRY] * V, ops[i, ROWS], ops[i, COUNT], ops[i, LANES]
+    s = vsplat(sign)
+    Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
+    Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
+    for p in range(1 << (k - count)):
+        o = 2 * V * row_at(p, items, rows, count)
+        x, y = vload(b, o), vload(b, o + V)
+        u, v = vflip(x, lanes), vflip(y, lanes)
+        vstore(b, o, fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))))
+        vstore(b, o + V, fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))))
+
+
+@compiled
+def lane_turn_reverse(
+    b: Array, c: Array, k: int, ops: Array, i: int, items: Array, fixed: Array, C: Array, E: Array
+) -> None:
+    """Undo a block on a lane qubit, with its environments."""
+    V = vlen(b)
+    entry, rows, count, lanes = ops[i, ENTRY] * V, ops[i, ROWS], ops[i, COUNT], ops[i, LANES]
+    zero = vzero(b)
+    Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
+    Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
+    ex, ey, ez = zero, zero, zero
+    for p in range(1 << (k - count)):
+        o = 2 * V * row_at(p, items, rows, count)
+        x, y = vload(b, o), vload(b, o + V)
+        r, s = vload(c, o), vload(c, o + V)
+        u, v = vflip(x, lanes), vflip(y, lanes)
+        t, w = vflip(r, lanes), vflip(s, lanes)
+        ex = fms(s, u, fma(r, v, ex))
+        ey = fms(s, v, fms(r, u, ey))
+        ez = fms(s, x, fma(r, y, ez))
+        vstore(b, o, fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))))
+        vstore(b, o + V, fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))))
+        vstore(c, o, fms(Bi, w, fma(Br, t, fms(Ai, s, vmul(Ar, r)))))
+        vstore(c, o + V, fma(Bi, t, fma(Br, w, fma(Ai, r, vmul(Ar, s)))))
+    m, signs, at = vload(fixed, ops[i, MASK] * V), vload(fixed, ops[i, SIGNS] * V), ops[i, LIVE] * V
+    _accumulate(E, at, vmul(ex, m))
+    _accumulate(E, at + V, vmul(ey, signs))
+    _accumulate(E, at + 2 * V, vmul(ez, signs))
+
+
+# -- rotations about words: cos psi[j] + (-i or 1) W(j) psi[j ^ flip], W = +-sin by row and lane -----
+
+
+@compiled
+def _rotated(
+    cos: Array, W: Array, odd: int, x: Array, y: Array, u: Array, v: Array
+) -> Array:
+    """A row (x, y) whose partner is (u, v)."""
+    if odd:
+        return fma(W, u, vmul(cos, x)), fma(W, v, vmul(cos, y))
+    return fma(W, v, vmul(cos, x)), fms(W, u, vmul(cos, y))
+
+
+@compiled
+def _rotate_pair(
+    b: Array, o: int, q: int, lanes: int, odd: int, cos: Array, W: Array, Z: Array
+) -> Array:
+    """Rotate the rows at o and q; return what they were, partners with flipped lanes."""
+    V = vlen(b)
+    x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+    X, Y, U, T = x, y, u, v
+    if lanes:
+        X, Y, U, T = vflip(x, lanes), vflip(y, lanes), vflip(u, lanes), vflip(v, lanes)
+    first = _rotated(cos, W, odd, x, y, U, T)
+    second = _rotated(cos, Z, odd, u, v, X, Y)
+    vstore(b, o, first[0])
+    vstore(b, o + V, first[1])
+    vstore(b, q, second[0])
+    vstore(b, q + V, second[1])
+    return X, Y, U, T
+
+
+@compiled
+def word(
+    b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array, base: int
+) -> None:
+    """Apply a rotation about a word that flips rows or lanes, or with sign = -1 undo it."""
+    V = vlen(b)
+    rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
+    entry, mask, odd = ops[i, ENTRY] * V, ops[i, SIGN], ops[i, ODD]
+    cos, s = vload(C, entry), vsplat(sign)
+    plus, minus = vmul(s, vload(C, entry + V)), vmul(s, vload(C, entry + 2 * V))
+    other = popcount(flip & mask) & 1
+    if popcount(base & ops[i, BASE_SIGN]) & 1:
+        plus, minus = minus, plus
+    if flip == 0:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            o = 2 * V * row
+            W = minus if popcount(row & mask) & 1 else plus
+            x, y = vload(b, o), vload(b, o + V)
+            x, y = _rotated(cos, W, odd, x, y, vflip(x, lanes), vflip(y, lanes))
+            vstore(b, o, x)
+            vstore(b, o + V, y)
+        return
+    if count == 1 and mask == 0 and lanes == 0:
+        pivot = items[rows]
+        if odd:
+            for p in range(1 << (k - 1)):
+                row = p + (p & -pivot)
+                _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), 0, 1, cos, plus, plus)
+        else:
+            for p in range(1 << (k - 1)):
+                row = p + (p & -pivot)
+                _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), 0, 0, cos, plus, plus)
+        return
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        parity = popcount(row & mask) & 1
+        W = minus if parity else plus
+        Z = minus if parity ^ other else plus
+        _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), lanes, odd, cos, W, Z)
+
+
+@compiled
+def _word_term(odd: int, r: Array, s: Array, u: Array, v: Array) -> Array:
+    """Im <lambda|P psi> of a row (r, s) of lambda and its partner (u, v), without the sign."""
+    if odd:
+        return fma(r, u, vmul(s, v))
+    return fms(s, u, vmul(r, v))
+
+
+@compiled
+def word_reverse(
+    b: Array,
+    c: Array,
+    k: int,
+    ops: Array,
+    i: int,
+    items: Array,
+    fixed: Array,
+    C: Array,
+    E: Array,
+    base: int,
+) -> None:
+    """Undo a rotation about a word on psi and lambda, with its environment."""
+    V = vlen(b)
+    rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
+    entry, mask, odd = ops[i, ENTRY] * V, ops[i, SIGN], ops[i, ODD]
+    cos, plus, minus = vload(C, entry), vload(C, entry + 2 * V), vload(C, entry + V)
+    other, even, uneven = popcount(flip & mask) & 1, vzero(b), vzero(b)
+    swapped = popcount(base & ops[i, BASE_SIGN]) & 1
+    if swapped:
+        plus, minus = minus, plus
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        parity = popcount(row & mask) & 1
+        W = minus if parity else plus
+        o = 2 * V * row
+        r, s = vload(c, o), vload(c, o + V)
+        if flip == 0:
+            x, y = vload(b, o), vload(b, o + V)
+            u, v, t, w = vflip(x, lanes), vflip(y, lanes), vflip(r, lanes), vflip(s, lanes)
+            d = _word_term(odd, r, s, u, v)
+            x, y = _rotated(cos, W, odd, x, y, u, v)
+            r, s = _rotated(cos, W, odd, r, s, t, w)
+            vstore(b, o, x)
+            vstore(b, o + V, y)
+            vstore(c, o, r)
+            vstore(c, o + V, s)
+        else:
+            q = 2 * V * (row ^ flip)
+            t, w = vload(c, q), vload(c, q + V)
+            Z = minus if parity ^ other else plus
+            x, y, u, v = _rotate_pair(b, o, q, lanes, odd, cos, W, Z)
+            _rotate_pair(c, o, q, lanes, odd, cos, W, Z)
+            d = _word_term(odd, r, s, u, v)
+            f = _word_term(odd, t, w, x, y)
+            d = vsub(d, f) if other else vadd(d, f)
+        if parity ^ swapped:
+            uneven = vadd(uneven, d)
+        else:
+            even = vadd(even, d)
+    at = ops[i, LIVE] * V
+    _accumulate(E, at, vmul(vsub(even, uneven), vload(fixed, ops[i, SIGNS] * V)))
+
+
+# -- diagonals ---------------------------------------------------------------------------------------
+
+
+@compiled
+def phase(
+    b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array, base: int
+) -> None:
+    """Multiply by one of two phases, by the parity of a row mask; with sign = -1 undo it."""
+    V = vlen(b)
+    rows, count, mask, entry = ops[i, ROWS], ops[i, COUNT], ops[i, SIGN], ops[i, ENTRY] * V
+    cos, plus, minus = vload(C, entry), vload(C, entry + V), vload(C, entry + 2 * V)
+    s, start = vsplat(sign), popcount(base & ops[i, BASE_SIGN]) & 1
+    plus, minus = vmul(s, plus), vmul(s, minus)
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        o = 2 * V * row
+        sin = minus if (popcount(row & mask) & 1) ^ start else plus
+        x, y = vload(b, o), vload(b, o + V)
+        vstore(b, o, fms(sin, y, vmul(cos, x)))
+        vstore(b, o + V, fma(sin, x, vmul(cos, y)))
+
+
+@compiled
+def phase_reverse(
+    b: Array,
+    c: Array,
+    k: int,
+    ops: Array,
+    i: int,
+    items: Array,
+    fixed: Array,
+    C: Array,
+    E: Array,
+    base: int,
+) -> None:
+    """Undo phases on psi and lambda; the environment is the signed sum of Im(lambda* psi)."""
+    V = vlen(b)
+    rows, count, mask, entry = ops[i, ROWS], ops[i, COUNT], ops[i, SIGN], ops[i, ENTRY] * V
+    cos, plus, minus = vload(C, entry), vload(C, entry + V), vload(C, entry + 2 * V)
+    start, e = popcount(base & ops[i, BASE_SIGN]) & 1, vzero(b)
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        o = 2 * V * row
+        parity = (popcount(row & mask) & 1) ^ start
+        sin = minus if parity else plus
+        x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
+        e = fma(vload(fixed, parity * V), fms(s, x, vmul(r, y)), e)
+        vstore(b, o, fma(sin, y, vmul(cos, x)))
+        vstore(b, o + V, fms(sin, x, vmul(cos, y)))
+        vstore(c, o, fma(sin, s, vmul(cos, r)))
+        vstore(c, o + V, fms(sin, r, vmul(cos, s)))
+    at = ops[i, LIVE] * V
+    _accumulate(E, at, vmul(e, vload(fixed, ops[i, SIGNS] * V)))
+
+
+@compiled
+def _table_entry(row: int, base: int, items: Array, first: int, last: int) -> int:
+    """Index that the parities of the row masks and base masks in ``items`` spell."""
+    index, bit = 0, 0
+    for at in range(first, last, 2):
+        parity = (popcount(row & items[at]) + popcount(base & items[at + 1])) & 1
+        index |= parity << bit
+        bit += 1
+    return index
+
+
+@compiled
+def table(
+    b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array, base: int
+) -> None:
+    """Multiply by a diagonal of one entry a basis state of the targets; sign = -1 conjugates."""
+    V = vlen(b)
+    rows, count, entry, s = ops[i, ROWS], ops[i, COUNT], ops[i, ENTRY] * V, vsplat(sign)
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        o = 2 * V * row
+        at = entry + 2 * V * _table_entry(row, base, items, ops[i, FIRST], ops[i, LAST])
+        re, im = vload(C, at), vmul(s, vload(C, at + V))
+        x, y = vload(b, o), vload(b, o + V)
+        vstore(b, o, fms(im, y, vmul(re, x)))
+        vstore(b, o + V, fma(im, x, vmul(re, y)))
+
+
+@compiled
+def table_environment(
+    b: Array,
+    c: Array,
+    k: int,
+    ops: Array,
+    i: int,
+    items: Array,
+    fixed: Array,
+    E: Array,
+    base: int,
+) -> None:
+    """Sum of conj(lambda) psi for every entry of a diagonal."""
+    V = vlen(b)
+    rows, count, m = ops[i, ROWS], ops[i, COUNT], vload(fixed, ops[i, MASK] * V)
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        o = 2 * V * row
+        entry = _table_entry(row, base, items, ops[i, FIRST], ops[i, LAST])
+        at = (ops[i, LIVE] + 2 * entry) * V
+        x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
+        _accumulate(E, at, vmul(m, fma(s, y, vmul(r, x))))
+        _accumulate(E, at + V, vmul(m, fms(s, x, vmul(r, y))))
+
+
+# -- exchanges and matrices --------------------------------------------------------------------------
+
+
+@compiled
+def exchange(b: Array, k: int, ops: Array, i: int, items: Array, fixed: Array) -> None:
+    """Exchange two basis states of the targets: rows j and j ^ flip, in some lanes, flipped."""
+    V = vlen(b)
+    rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
+    first, second = ops[i, MASK] * V, ops[i, SIGNS] * V
+    take, keep = vload(fixed, first), vload(fixed, first + V)
+    take2, keep2 = vload(fixed, second), vload(fixed, second + V)
+    if ops[i, SIZE]:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            o, q = 2 * V * row, 2 * V * (row ^ flip)
+            x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+            vstore(b, o, vflip(u, lanes))
+            vstore(b, o + V, vflip(v, lanes))
+            if flip:
+                vstore(b, q, vflip(x, lanes))
+                vstore(b, q + V, vflip(y, lanes))
+        return
+    # Blends by exact products with 0 and 1: a select of lanes would be taken apart by LLVM.
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        o, q = 2 * V * row, 2 * V * (row ^ flip)
+        x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+        vstore(b, o, fma(take, vflip(u, lanes), vmul(keep, x)))
+        vstore(b, o + V, fma(take, vflip(v, lanes), vmul(keep, y)))
+        if flip:
+            vstore(b, q, fma(take2, vflip(x, lanes), vmul(keep2, u)))
+            vstore(b, q + V, fma(take2, vflip(y, lanes), vmul(keep2, v)))
+
+
+@compiled
+def _gather_members(b: Array, row: int, items: Array, first: int, size: int, scratch: Array) -> None:
+    V = vlen(b)
+    for j in range(size):
+        o = 2 * V * (row ^ items[first + j])
+        vstore(scratch, 2 * V * j, vload(b, o))
+        vstore(scratch, 2 * V * j + V, vload(b, o + V))
+
+
+@compiled
+def dense(
+    b: Array, k: int, ops: Array, i: int, items: Array, C: Array, scratch: Array, adjoint: int
+) -> None:
+    """Multiply by a matrix on some qubits of the rows, or by its adjoint."""
+    V = vlen(b)
+    rows, count, first, size = ops[i, ROWS], ops[i, COUNT], ops[i, FIRST], ops[i, SIZE]
+    entry = ops[i, ENTRY] * V
+    down, across = 2 * V * size, 2 * V
+    if adjoint:
+        down, across = across, down
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        _gather_members(b, row, items, first, size, scratch)
+        for j in range(size):
+            re, im = vzero(b), vzero(b)
+            at = entry + j * down
+            for h in range(0, 2 * V * size, 2 * V):
+                cr, ci, x, y = vload(C, at), vload(C, at + V), vload(scratch, h), vload(scratch, h + V)
+                if adjoint:
+                    re, im = fma(ci, y, fma(cr, x, re)), fms(ci, x, fma(cr, y, im))
+                else:
+                    re, im = fms(ci, y, fma(cr, x, re)), fma(ci, x, fma(cr, y, im))
+                at += across
+            o = 2 * V * (row ^ items[first + j])
+            vstore(b, o, re)
+            vstore(b, o + V, im)
+
+
+@compiled
+def dense_environment(
+    b: Array,
+    c: Array,
+    k: int,
+    ops: Array,
+    i: int,
+    items: Array,
+    fixed: Array,
+    E: Array,
+    scratch: Array,
+) -> None:
+    """E_ij = sum of conj(lambda_i) psi_j, with psi before and lambda after the matrix."""
+    V = vlen(b)
+    rows, count, first, size = ops[i, ROWS], ops[i, COUNT], ops[i, FIRST], ops[i, SIZE]
+    m = vload(fixed, ops[i, MASK] * V)
+    for p in range(1 << (k - count)):
+        row = row_at(p, items, rows, count)
+        _gather_members(b, row, items, first, size, scratch)
+        at = ops[i, LIVE] * V
+        for j in range(size):
+            o = 2 * V * (row ^ items[first + j])
+            r, s = vmul(m, vload(c, o)), vmul(m, vload(c, o + V))
+            for h in range(0, 2 * V * size, 2 * V):
+                x, y = vload(scratch, h), vload(scratch, h + V)
+                vstore(E, at, fma(s, y, fma(r, x, vload(E, at))))
+                vstore(E, at + V, fms(s, x, fma(r, y, vload(E, at + V))))
+                at += 2 * V

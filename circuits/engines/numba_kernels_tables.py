@@ -1,0 +1,457 @@
+"""Compiled: from angles to coefficients, from environments to gradients, and states in and out.
+
+Everything here works on vectors, so that a single sample (equal lanes) and a batch (one sample a
+lane) need one code. The operands of a block are a table of vectors, L: the angles, the cosines and
+the sines of their halves, then the other columns of the call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from circuits.engines.numba_kernels_gates import (
+    DENSE,
+    ENTRY,
+    EXCHANGE,
+    FIRST,
+    KIND,
+    LANE_TURN,
+    LAST,
+    LIVE,
+    MASK,
+    ODD,
+    OUT,
+    PHASE,
+    SIGNS,
+    SIZE,
+    TABLE,
+    TURN,
+    WORD,
+)
+from circuits.engines.numba_simd import (
+    compiled,
+    fma,
+    fms,
+    vadd,
+    vevens,
+    vfill,
+    vlen,
+    vload,
+    vmul,
+    vodds,
+    vpick,
+    vround,
+    vsplat,
+    vstore,
+    vsub,
+    vsum,
+    vzero,
+    vzip_high,
+    vzip_low,
+)
+
+ABOUT_X, ABOUT_Y, ABOUT_Z, CONSTANT, COLUMN = range(5)
+"""Kinds of factor: a rotation by an angle of the call, numbers of the plan, columns of the call."""
+
+LARGE = 8192.0
+"""Angles from here on go through the C library."""
+
+Array = Any  # NumPy's arrays, and in compiled code vectors and integers
+
+
+# -- operands ----------------------------------------------------------------------------------------
+
+
+@compiled
+def _sine_cosine(L: Array, x: Array) -> Array:
+    """Sine and cosine for |x| < LARGE (S. Moshier, Cephes library, 1989).
+
+    x = k pi/2 + r with pi/2 in three parts, of which k times the first is exact.
+    """
+    k = vround(vmul(x, vfill(L, 0.6366197723675814)))
+    if L.itemsize == 4:
+        r = fms(k, vfill(L, 1.5703125), x)
+        r = fms(k, vfill(L, 4.837512969970703e-4), r)
+        r = fms(k, vfill(L, 7.549789954891882e-8), r)
+    else:
+        r = fms(k, vfill(L, 1.57079625129699707031), x)
+        r = fms(k, vfill(L, 7.54978941586159635335e-8), r)
+        r = fms(k, vfill(L, 5.39030285815811905290e-15), r)
+    z = vmul(r, r)
+    s = fma(vfill(L, 1.58962301576546568060e-10), z, vfill(L, -2.50507477628578072866e-8))
+    s = fma(s, z, vfill(L, 2.75573136213857245213e-6))
+    s = fma(s, z, vfill(L, -1.98412698295895385996e-4))
+    s = fma(s, z, vfill(L, 8.33333333332211858878e-3))
+    s = fma(s, z, vfill(L, -1.66666666666666307295e-1))
+    s = fma(vmul(s, z), r, r)
+    c = fma(vfill(L, -1.13585365213876817300e-11), z, vfill(L, 2.08757008419747316778e-9))
+    c = fma(c, z, vfill(L, -2.75573141792967388112e-7))
+    c = fma(c, z, vfill(L, 2.48015872888517045348e-5))
+    c = fma(c, z, vfill(L, -1.38888888888730564116e-3))
+    c = fma(c, z, vfill(L, 4.16666666666665929218e-2))
+    c = fma(vmul(c, z), z, fms(vfill(L, 0.5), z, vfill(L, 1.0)))
+    quarter, half, zero = vfill(L, 0.25), vfill(L, 0.5), vzero(L)
+    quadrant = fms(vfill(L, 4.0), vround(fma(k, quarter, vfill(L, -0.375))), k)
+    odd = fms(vfill(L, 2.0), vround(fma(quadrant, half, vfill(L, -0.25))), quadrant)
+    sine, cosine = vpick(odd, c, s), vpick(odd, s, c)
+    sine = vpick(vsub(quadrant, vfill(L, 1.5)), vsub(zero, sine), sine)
+    turned = vmul(vsub(quadrant, half), vsub(vfill(L, 2.5), quadrant))
+    return sine, vpick(turned, vsub(zero, cosine), cosine)
+
+
+@compiled
+def fill_operands(
+    angles: Array, columns: Array, sample: int, wide: int, batch: int, L: Array
+) -> None:
+    """Make the table L of the block from ``sample`` on; lanes beyond the batch repeat the last."""
+    V, slots, width = vlen(L), angles.shape[1], columns.shape[1]
+    for s in range(slots):
+        if wide and angles.shape[0] > 1:
+            for lane in range(V):
+                L[s * V + lane] = angles[min(sample + lane, batch - 1), s]
+        else:
+            vstore(L, s * V, vsplat(angles[sample if angles.shape[0] > 1 else 0, s]))
+    for s in range(slots):
+        sine, cosine = _sine_cosine(L, vmul(vfill(L, 0.5), vload(L, s * V)))
+        vstore(L, (slots + s) * V, cosine)
+        vstore(L, (2 * slots + s) * V, sine)
+    for at in range(slots * V):
+        if not abs(L[at]) < LARGE:  # not a number comes here too
+            L[at + slots * V] = math.cos(0.5 * L[at])
+            L[at + 2 * slots * V] = math.sin(0.5 * L[at])
+    for s in range(width):
+        at = (3 * slots + s) * V
+        if wide and columns.shape[0] > 1:
+            for lane in range(V):
+                L[at + lane] = columns[min(sample + lane, batch - 1), s]
+        else:
+            vstore(L, at, vsplat(columns[sample if columns.shape[0] > 1 else 0, s]))
+
+
+# -- coefficients ------------------------------------------------------------------------------------
+
+
+@compiled
+def _factor(kind: int, at: int, numbers: Array, L: Array, slots: int) -> Array:
+    """Quaternion (w, x, y, z) of a factor w - i (x X + y Y + z Z)."""
+    V, zero = vlen(L), vzero(L)
+    if kind == CONSTANT:
+        return (
+            vsplat(numbers[at]),
+            vsplat(numbers[at + 1]),
+            vsplat(numbers[at + 2]),
+            vsplat(numbers[at + 3]),
+        )
+    if kind == COLUMN:
+        o = (3 * slots + at) * V
+        return vload(L, o), vload(L, o + V), vload(L, o + 2 * V), vload(L, o + 3 * V)
+    c, s = vload(L, (slots + at) * V), vload(L, (2 * slots + at) * V)
+    if kind == ABOUT_X:
+        return c, s, zero, zero
+    if kind == ABOUT_Y:
+        return c, zero, s, zero
+    return c, zero, zero, s
+
+
+@compiled
+def _quaternion_product(p: Array, q: Array) -> Array:
+    return (
+        fms(p[3], q[3], fms(p[2], q[2], fms(p[1], q[1], vmul(p[0], q[0])))),
+        fms(p[3], q[2], fma(p[2], q[3], fma(p[1], q[0], vmul(p[0], q[1])))),
+        fms(p[1], q[3], fma(p[3], q[1], fma(p[2], q[0], vmul(p[0], q[2])))),
+        fms(p[2], q[1], fma(p[1], q[2], fma(p[3], q[0], vmul(p[0], q[3])))),
+    )
+
+
+@compiled
+def _prepare_turn(
+    ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+) -> None:
+    """Product of a block's factors; the factors are kept behind it for the gradient."""
+    V, zero, one = vlen(C), vzero(C), vfill(C, 1.0)
+    at = ops[i, ENTRY] * V
+    keep = at + 4 * V
+    q = (one, zero, zero, zero)
+    for e in range(ops[i, FIRST], ops[i, LAST], 2):
+        f = _factor(items[e], items[e + 1], numbers, L, slots)
+        vstore(C, keep, f[0])
+        vstore(C, keep + V, f[1])
+        vstore(C, keep + 2 * V, f[2])
+        vstore(C, keep + 3 * V, f[3])
+        keep += 4 * V
+        q = f if e == ops[i, FIRST] else _quaternion_product(f, q)
+    m = vload(fixed, ops[i, MASK] * V)
+    signs = m
+    if ops[i, KIND] == LANE_TURN:
+        signs = vload(fixed, ops[i, SIGNS] * V)
+    vstore(C, at, fma(m, q[0], vsub(one, m)))
+    vstore(C, at + V, vsub(zero, vmul(signs, q[3])))
+    vstore(C, at + 2 * V, vsub(zero, vmul(signs, q[2])))
+    vstore(C, at + 3 * V, vsub(zero, vmul(m, q[1])))
+
+
+@compiled
+def _prepare_pair(
+    ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+) -> None:
+    """Cosine and both signs of the sine of a word, or of a phase."""
+    V, zero, one = vlen(C), vzero(C), vfill(C, 1.0)
+    kind, source, at = items[ops[i, FIRST]], items[ops[i, FIRST] + 1], ops[i, ENTRY] * V
+    if kind == CONSTANT:
+        cosine, sine = vsplat(numbers[source]), vsplat(numbers[source + 1])
+    elif kind == COLUMN:
+        o = (3 * slots + source) * V
+        cosine, sine = vload(L, o), vload(L, o + V)
+    else:
+        cosine, sine = vload(L, (slots + source) * V), vload(L, (2 * slots + source) * V)
+        if ops[i, KIND] == PHASE:
+            sine = vsub(zero, sine)
+    m = vload(fixed, ops[i, MASK] * V)
+    sine = vmul(sine, vload(fixed, ops[i, SIGNS] * V))
+    vstore(C, at, fma(m, cosine, vsub(one, m)))
+    vstore(C, at + V, sine)
+    vstore(C, at + 2 * V, vsub(zero, sine))
+
+
+@compiled
+def _entry_value(kind: int, source: int, numbers: Array, L: Array, slots: int, lane: int) -> Array:
+    """One number of a table or matrix, in one lane."""
+    if kind == CONSTANT:
+        return numbers[source]
+    return L[(3 * slots + source) * vlen(L) + lane]
+
+
+@compiled
+def _prepare_table(
+    ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+) -> None:
+    """Diagonal by rows and lanes: which entry is meant is written behind the row masks."""
+    V, size, head = vlen(C), ops[i, SIZE], ops[i, LAST]
+    kind, source, mask = items[head], items[head + 1], ops[i, MASK] * V
+    by_row, by_lane = head + 2, head + 2 + size
+    for j in range(size):
+        o = (ops[i, ENTRY] + 2 * j) * V
+        for lane in range(V):
+            at, m = source + 2 * (items[by_row + j] + items[by_lane + lane]), fixed[mask + lane]
+            re = _entry_value(kind, at, numbers, L, slots, lane)
+            im = _entry_value(kind, at + 1, numbers, L, slots, lane)
+            C[o + lane] = re if m else fixed[lane]
+            C[o + V + lane] = m * im
+
+
+@compiled
+def _prepare_matrix(
+    ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+) -> None:
+    """Matrix, row by row; the identity in lanes that it leaves alone."""
+    V, size, one = vlen(C), ops[i, SIZE], vfill(C, 1.0)
+    kind, source = items[ops[i, LAST]], items[ops[i, LAST] + 1]
+    m, at = vload(fixed, ops[i, MASK] * V), ops[i, ENTRY] * V
+    for j in range(size * size):
+        if kind == CONSTANT:
+            re, im = vsplat(numbers[source + 2 * j]), vsplat(numbers[source + 2 * j + 1])
+        else:
+            o = (3 * slots + source + 2 * j) * V
+            re, im = vload(L, o), vload(L, o + V)
+        rest = vsub(one, m) if j % (size + 1) == 0 else vzero(C)
+        vstore(C, at, fma(m, re, rest))
+        vstore(C, at + V, vmul(m, im))
+        at += 2 * V
+
+
+@compiled
+def prepare(
+    ops: Array, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+) -> None:
+    """Make the coefficients of all instructions."""
+    for i in range(ops.shape[0]):
+        kind = ops[i, KIND]
+        if kind in (TURN, LANE_TURN):
+            _prepare_turn(ops, i, items, fixed, numbers, L, C, slots)
+        elif kind in (WORD, PHASE):
+            _prepare_pair(ops, i, items, fixed, numbers, L, C, slots)
+        elif kind == TABLE:
+            _prepare_table(ops, i, items, fixed, numbers, L, C, slots)
+        elif kind == DENSE:
+            _prepare_matrix(ops, i, items, fixed, numbers, L, C, slots)
+
+
+# -- gradients ---------------------------------------------------------------------------------------
+
+
+@compiled
+def _add(G: Array, at: int, value: Array) -> None:
+    vstore(G, at, vadd(vload(G, at), value))
+
+
+@compiled
+def _turned_back(q: Array, e: Array) -> Array:
+    """Rotate the vector e by the inverse of the quaternion q: e + 2 w t + 2 t x v, t = e x v."""
+    w, v0, v1, v2 = q
+    t0, t1, t2 = (
+        fms(e[2], v1, vmul(e[1], v2)),
+        fms(e[0], v2, vmul(e[2], v0)),
+        fms(e[1], v0, vmul(e[0], v1)),
+    )
+    t0, t1, t2 = vadd(t0, t0), vadd(t1, t1), vadd(t2, t2)
+    return (
+        vadd(fma(w, t0, e[0]), fms(t2, v1, vmul(t1, v2))),
+        vadd(fma(w, t1, e[1]), fms(t0, v2, vmul(t2, v0))),
+        vadd(fma(w, t2, e[2]), fms(t1, v0, vmul(t0, v1))),
+    )
+
+
+@compiled
+def _finish_turn(ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int) -> None:
+    """Every factor's share: the environment, turned back to stand right after the factor."""
+    V, half = vlen(C), vfill(C, 0.5)
+    live, first, last, column = ops[i, LIVE] * V, ops[i, FIRST], ops[i, LAST], ops[i, OUT]
+    e = (vload(E, live), vload(E, live + V), vload(E, live + 2 * V))
+    at = (ops[i, ENTRY] + 4) * V + 2 * V * (last - first)
+    for f in range(last - 2, first - 2, -2):
+        kind, source = items[f], items[f + 1]
+        at -= 4 * V
+        if kind == ABOUT_X:
+            _add(G, (1 + source) * V, vmul(half, e[0]))
+        elif kind == ABOUT_Y:
+            _add(G, (1 + source) * V, vmul(half, e[1]))
+        elif kind == ABOUT_Z:
+            _add(G, (1 + source) * V, vmul(half, e[2]))
+        elif kind == COLUMN:
+            o = (1 + slots + column) * V
+            _add(G, o, e[0])
+            _add(G, o + V, e[1])
+            _add(G, o + 2 * V, e[2])
+            column += 3
+        if f > first:
+            q = (vload(C, at), vload(C, at + V), vload(C, at + 2 * V), vload(C, at + 3 * V))
+            e = _turned_back(q, e)
+
+
+@compiled
+def _finish_table(ops: Array, i: int, items: Array, E: Array, G: Array, slots: int) -> None:
+    V, size, head = vlen(E), ops[i, SIZE], ops[i, LAST]
+    by_row, by_lane = head + 2, head + 2 + size
+    for j in range(size):
+        o = (ops[i, LIVE] + 2 * j) * V
+        for lane in range(V):
+            entry = 2 * (items[by_row + j] + items[by_lane + lane])
+            at = (1 + slots + ops[i, OUT] + entry) * V + lane
+            G[at] += E[o + lane]
+            G[at + V] += E[o + V + lane]
+
+
+@compiled
+def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, stop: int) -> None:
+    """Turn environments into gradients by angle, and into columns for what functions make."""
+    V, half = vlen(C), vfill(C, 0.5)
+    for i in range(stop, ops.shape[0]):
+        kind = ops[i, KIND]
+        if ops[i, LIVE] < 0 or kind == EXCHANGE:
+            continue
+        if kind in (TURN, LANE_TURN):
+            _finish_turn(ops, i, items, C, E, G, slots)
+        elif kind == TABLE:
+            _finish_table(ops, i, items, E, G, slots)
+        elif kind == DENSE:
+            o = (1 + slots + ops[i, OUT]) * V
+            for j in range(2 * ops[i, SIZE] * ops[i, SIZE]):
+                _add(G, o + j * V, vload(E, ops[i, LIVE] * V + j * V))
+        elif items[ops[i, FIRST]] == COLUMN:
+            _add(G, (1 + slots + ops[i, OUT]) * V, vload(E, ops[i, LIVE] * V))
+        else:
+            e = vmul(half, vload(E, ops[i, LIVE] * V))
+            _add(G, (1 + items[ops[i, FIRST] + 1]) * V, e)
+
+
+@compiled
+def store_results(G: Array, sample: int, wide: int, batch: int, out: Array) -> None:
+    """Write the table G of gradients: sums over lanes, or one sample a lane."""
+    V = vlen(G)
+    for column in range(out.shape[1]):
+        if wide:
+            for lane in range(min(V, batch - sample)):
+                out[sample + lane, column] = G[column * V + lane]
+        else:
+            out[sample, column] = vsum(vload(G, column * V))
+
+
+# -- states in and out -------------------------------------------------------------------------------
+
+
+@compiled
+def image(row: int, order: Array) -> int:
+    """Row of the state that row ``row`` of a tile stands for: a linear map over GF(2)."""
+    return order[row & 63] ^ order[64 + (row >> 6)]
+
+
+@compiled
+def load_rows(
+    states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
+) -> None:
+    """Read a tile of a state, real and imaginary parts in turn in memory."""
+    V = vlen(b)
+    if wide:
+        for lane in range(V):
+            source = min(sample + lane, batch - 1)
+            for row in range(1 << k):
+                o, q = 2 * V * row + lane, 2 * image(row, order)
+                b[o] = states[source, q]
+                b[o + V] = states[source, q + 1]
+        return
+    one = states[sample]
+    for row in range(1 << k):
+        o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
+        x, y = vload(one, q), vload(one, q + V)
+        vstore(b, o, vevens(x, y))
+        vstore(b, o + V, vodds(x, y))
+
+
+@compiled
+def store_rows(
+    states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
+) -> None:
+    """Write a tile of a state."""
+    V = vlen(b)
+    if wide:
+        for lane in range(min(V, batch - sample)):
+            for row in range(1 << k):
+                o, q = 2 * V * row + lane, 2 * image(row, order)
+                states[sample + lane, q] = b[o]
+                states[sample + lane, q + 1] = b[o + V]
+        return
+    one = states[sample]
+    for row in range(1 << k):
+        o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
+        x, y = vload(b, o), vload(b, o + V)
+        vstore(one, q, vzip_low(x, y))
+        vstore(one, q + V, vzip_high(x, y))
+
+
+@compiled
+def multiply_rows(b: Array, k: int, re: Array, im: Array) -> None:
+    """Multiply a tile by a phase."""
+    V = vlen(b)
+    for o in range(0, (2 * V) << k, 2 * V):
+        x, y = vload(b, o), vload(b, o + V)
+        vstore(b, o, fms(im, y, vmul(re, x)))
+        vstore(b, o + V, fma(im, x, vmul(re, y)))
+
+
+@compiled
+def zero_rows(b: Array, k: int) -> None:
+    """Set a tile to zero."""
+    V = vlen(b)
+    for o in range(0, (2 * V) << k, V):
+        vstore(b, o, vzero(b))
+
+
+@compiled
+def imaginary_dot(b: Array, c: Array, k: int) -> Array:
+    """Im <c|b> of a tile, by lane."""
+    V, total = vlen(b), vzero(b)
+    for o in range(0, (2 * V) << k, 2 * V):
+        x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
+        total = fms(s, x, fma(r, y, total))
+    return total

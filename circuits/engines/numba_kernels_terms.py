@@ -1,0 +1,223 @@
+"""Compiled kernels of observables: values of Pauli words and projectors, and lambda = sum f P psi.
+
+A word acts as (P psi)[j] = (1 or i) s(j) psi[j ^ flip], where the sign s is the parity of a mask.
+Words with one flip and one power of i are a group. Over a block of 64 rows all sums with signs are
+one Walsh-Hadamard transform, and so are the factors of all rows from those of the words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from circuits.engines.numba_kernels_gates import row_at
+from circuits.engines.numba_simd import (
+    compiled,
+    fma,
+    popcount,
+    vadd,
+    vflip,
+    vlen,
+    vload,
+    vmul,
+    vstore,
+    vsub,
+    vzero,
+)
+
+BLOCK = 64
+"""Rows of a transform."""
+
+GROUP_FLIP, GROUP_LANES, GROUP_ODD, GROUP_FIRST, GROUP_LAST, GROUP_FLAT, GROUP_WIDE = range(7)
+"""Columns of a group: its flips, whether i stands in front, its words; whether no word has a sign
+that depends on the row; whether one has a sign that depends on rows beyond a block, or on the base."""
+
+WORD_MASK, WORD_BASE, WORD_SIGNS = range(3)
+"""Columns of a word: the masks of rows and of the base whose parity is its sign, and the vector of
+its signs by lane in ``fixed``."""
+
+PROJECTOR_ROWS, PROJECTOR_COUNT, PROJECTOR_MASK, PROJECTOR_BASE, PROJECTOR_VALUE = range(5)
+"""Columns of a projector: constraints, lanes, and what the base must hold under a mask."""
+
+Array = Any  # NumPy's arrays, and in compiled code vectors and integers
+
+
+@compiled
+def _transform(scratch: Array, size: int) -> None:
+    """Walsh-Hadamard transform of ``size`` vectors in place."""
+    V = vlen(scratch)
+    half = 1
+    while half < size:
+        for start in range(0, size, 2 * half):
+            for o in range(start * V, (start + half) * V, V):
+                x, y = vload(scratch, o), vload(scratch, o + half * V)
+                vstore(scratch, o, vadd(x, y))
+                vstore(scratch, o + half * V, vsub(x, y))
+        half *= 2
+
+
+@compiled
+def _product(odd: int, x: Array, y: Array, u: Array, v: Array) -> Array:
+    """Re conj(x + i y) (1 or i) (u + i v)."""
+    if odd:
+        return vsub(vmul(y, u), vmul(x, v))
+    return fma(x, u, vmul(y, v))
+
+
+@compiled
+def _is_negative(words: Array, t: int, row: int, base: int) -> int:
+    return (popcount(row & words[t, WORD_MASK]) + popcount(base & words[t, WORD_BASE])) & 1
+
+
+@compiled
+def _add_flat(b: Array, k: int, flip: int, lanes: int, odd: int) -> Array:
+    """Sum of the products of all rows."""
+    V = vlen(b)
+    total, other = vzero(b), vzero(b)
+    if lanes == 0 and flip and odd == 0:
+        pivot = flip & -flip
+        for p in range(1 << (k - 1)):
+            row = p + (p & -pivot)
+            o, q = 2 * V * row, 2 * V * (row ^ flip)
+            total = fma(vload(b, o), vload(b, q), total)
+            other = fma(vload(b, o + V), vload(b, q + V), other)
+        total = vadd(total, other)
+        return vadd(total, total)
+    for row in range(1 << k):
+        o, q = 2 * V * row, 2 * V * (row ^ flip)
+        u, v = vflip(vload(b, q), lanes), vflip(vload(b, q + V), lanes)
+        total = vadd(total, _product(odd, vload(b, o), vload(b, o + V), u, v))
+    return total
+
+
+@compiled
+def measure_words(
+    b: Array, k: int, groups: Array, words: Array, base: int, sums: Array, scratch: Array
+) -> None:
+    """Add the tile's sum for every word, without its signs by lane, to ``sums``."""
+    V, low = vlen(b), min(k, 6)
+    for g in range(groups.shape[0]):
+        flip, lanes, odd = groups[g, GROUP_FLIP], groups[g, GROUP_LANES], groups[g, GROUP_ODD]
+        first, last = groups[g, GROUP_FIRST], groups[g, GROUP_LAST]
+        if groups[g, GROUP_FLAT]:
+            total = _add_flat(b, k, flip, lanes, odd)
+            for t in range(first, last):
+                signed = vsub(vzero(b), total) if _is_negative(words, t, 0, base) else total
+                vstore(sums, t * V, vadd(vload(sums, t * V), signed))
+            continue
+        for start in range(0, 1 << k, 1 << low):
+            for i in range(1 << low):
+                o, q = 2 * V * (start + i), 2 * V * ((start + i) ^ flip)
+                u, v = vload(b, q), vload(b, q + V)
+                if lanes:
+                    u, v = vflip(u, lanes), vflip(v, lanes)
+                vstore(scratch, i * V, _product(odd, vload(b, o), vload(b, o + V), u, v))
+            _transform(scratch, 1 << low)
+            for t in range(first, last):
+                d = vload(scratch, (words[t, WORD_MASK] & ((1 << low) - 1)) * V)
+                d = vsub(vzero(b), d) if _is_negative(words, t, start, base) else d
+                vstore(sums, t * V, vadd(vload(sums, t * V), d))
+
+
+@compiled
+def _spectrum(
+    k: int,
+    words: Array,
+    first: int,
+    last: int,
+    start: int,
+    base: int,
+    factors: Array,
+    scratch: Array,
+) -> None:
+    """Leave the factor of every row of the block from ``start`` in ``scratch``."""
+    V, low = vlen(scratch), min(k, 6)
+    for i in range(1 << low):
+        vstore(scratch, i * V, vzero(scratch))
+    for t in range(first, last):
+        f, at = vload(factors, t * V), (words[t, WORD_MASK] & ((1 << low) - 1)) * V
+        f = vsub(vzero(scratch), f) if _is_negative(words, t, start, base) else f
+        vstore(scratch, at, vadd(vload(scratch, at), f))
+    _transform(scratch, 1 << low)
+
+
+@compiled
+def _add_row(c: Array, o: int, odd: int, d: Array, u: Array, v: Array) -> None:
+    """lambda += (1 or i) d (u + i v) in the row at o."""
+    V = vlen(c)
+    x, y = vload(c, o), vload(c, o + V)
+    if odd:
+        u, v = vsub(vzero(c), v), u
+    vstore(c, o, fma(d, u, x))
+    vstore(c, o + V, fma(d, v, y))
+
+
+@compiled
+def start_words(
+    b: Array,
+    c: Array,
+    k: int,
+    groups: Array,
+    words: Array,
+    base: int,
+    factors: Array,
+    scratch: Array,
+) -> None:
+    """Add sum_t f_t P_t psi to lambda; a word's factors carry its signs by lane."""
+    V, low = vlen(b), min(k, 6)
+    for g in range(groups.shape[0]):
+        flip, lanes, odd = groups[g, GROUP_FLIP], groups[g, GROUP_LANES], groups[g, GROUP_ODD]
+        first, last = groups[g, GROUP_FIRST], groups[g, GROUP_LAST]
+        if groups[g, GROUP_FLAT]:
+            d = vzero(b)
+            for t in range(first, last):
+                f = vload(factors, t * V)
+                d = vsub(d, f) if _is_negative(words, t, 0, base) else vadd(d, f)
+            if lanes == 0 and odd == 0:
+                for row in range(1 << k):
+                    o, q = 2 * V * row, 2 * V * (row ^ flip)
+                    vstore(c, o, fma(d, vload(b, q), vload(c, o)))
+                    vstore(c, o + V, fma(d, vload(b, q + V), vload(c, o + V)))
+            else:
+                for row in range(1 << k):
+                    q = 2 * V * (row ^ flip)
+                    u, v = vflip(vload(b, q), lanes), vflip(vload(b, q + V), lanes)
+                    _add_row(c, 2 * V * row, odd, d, u, v)
+            continue
+        for start in range(0, 1 << k, 1 << low):
+            if start == 0 or groups[g, GROUP_WIDE]:
+                _spectrum(k, words, first, last, start, base, factors, scratch)
+            for i in range(1 << low):
+                q = 2 * V * ((start + i) ^ flip)
+                u, v = vload(b, q), vload(b, q + V)
+                if lanes:
+                    u, v = vflip(u, lanes), vflip(v, lanes)
+                _add_row(c, 2 * V * (start + i), odd, vload(scratch, i * V), u, v)
+
+
+@compiled
+def measure_projector(
+    b: Array, k: int, projectors: Array, t: int, items: Array, base: int
+) -> Array:
+    """Sum of |psi|**2 over the rows that a projector keeps, by lane."""
+    V, total = vlen(b), vzero(b)
+    if base & projectors[t, PROJECTOR_BASE] == projectors[t, PROJECTOR_VALUE]:
+        rows, count = projectors[t, PROJECTOR_ROWS], projectors[t, PROJECTOR_COUNT]
+        for p in range(1 << (k - count)):
+            o = 2 * V * row_at(p, items, rows, count)
+            x, y = vload(b, o), vload(b, o + V)
+            total = fma(x, x, fma(y, y, total))
+    return total
+
+
+@compiled
+def start_projector(
+    b: Array, c: Array, k: int, projectors: Array, t: int, items: Array, base: int, f: Array
+) -> None:
+    """lambda += f psi on the rows that a projector keeps; f is zero in the lanes that it drops."""
+    V = vlen(b)
+    if base & projectors[t, PROJECTOR_BASE] == projectors[t, PROJECTOR_VALUE]:
+        rows, count = projectors[t, PROJECTOR_ROWS], projectors[t, PROJECTOR_COUNT]
+        for p in range(1 << (k - count)):
+            o = 2 * V * row_at(p, items, rows, count)
+            vstore(c, o, fma(f, vload(b, o), vload(c, o)))
+            vstore(c, o + V, fma(f, vload(b, o + V), vload(c, o + V)))

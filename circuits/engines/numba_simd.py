@@ -1,0 +1,310 @@
+"""Explicit vectors for Numba: one type of 32 bytes a precision, and the few operations on it.
+
+The kernels are written on these vectors because what Numba's auto-vectoriser makes of loops over
+rows depends on run-time checks for overlap and on luck. LLVM turns the vectors into whatever the CPU
+has. Also here: the decorator of all compiled functions, parity, and the atomic counter.
+
+Numba notices an edit only in the file of the function that it loads from its cache. So the cache
+folder's name holds a hash of all files of this engine that are compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from llvmlite import ir
+from numba import config, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+VECTOR_BYTES = 32
+
+# Any in this file: Numba's and LLVM's values, which have no types for mypy.
+
+
+def _cache_folder() -> str:
+    """Return the folder of this version of the kernels, below NUMBA_CACHE_DIR where that is set."""
+    here = Path(__file__).parent
+    files = [Path(__file__), *sorted(here.glob("numba_kernels*.py"))]
+    digest = sha256(b"".join([file.read_bytes() for file in files])).hexdigest()[:16]
+    base = Path(config.CACHE_DIR) if config.CACHE_DIR else here / "__pycache__"
+    return str(base / f"kernels-{digest}")
+
+
+_FOLDER = _cache_folder()
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile at the first call, without the GIL, and keep the result in the cache folder."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = _FOLDER
+    try:
+        return njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+class Vector(types.Type):
+    """A vector of float32 or float64 lanes, known to Numba."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        self.count = VECTOR_BYTES * 8 // element.bitwidth
+        super().__init__(name=f"Vector({element} x {self.count})")
+
+
+def _llvm(vector: Vector) -> Any:
+    element = ir.DoubleType() if vector.element.bitwidth == 64 else ir.FloatType()
+    return ir.VectorType(element, vector.count)
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Vector) -> None:
+        super().__init__(manager, kind, _llvm(kind))
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any, width: Any) -> Any:
+    """Address of ``array[offset]`` as that of a vector."""
+    data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
+    index = context.cast(builder, offset, width, types.int64)
+    return builder.bitcast(builder.gep(data, [index]), _llvm(Vector(kind.dtype)).as_pointer())
+
+
+def _shuffle(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
+    return builder.shuffle_vector(first, second, mask)
+
+
+@intrinsic
+def vload(typingctx: Any, array: Any, offset: Any) -> Any:
+    """Vector at ``array[offset]`` and what follows; no alignment is assumed."""
+    if not isinstance(array, types.Array):
+        return None
+    vector = Vector(array.dtype)
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address = _pointer(context, builder, array, args[0], args[1], signature.args[1])
+        return builder.load(address, align=vector.element.bitwidth // 8)
+
+    return vector(array, offset), gen
+
+
+@intrinsic
+def vstore(typingctx: Any, array: Any, offset: Any, value: Any) -> Any:
+    """Write a vector to ``array[offset]`` and what follows."""
+    vector = Vector(array.dtype)
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address = _pointer(context, builder, array, args[0], args[1], signature.args[1])
+        builder.store(args[2], address, align=vector.element.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.none(array, offset, vector), gen
+
+
+@intrinsic
+def vsplat(typingctx: Any, value: Any) -> Any:
+    """Vector with the same number in all lanes."""
+    vector = Vector(value)
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = _llvm(vector)
+        undefined = ir.Constant(kind, ir.Undefined)
+        first = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
+        return _shuffle(builder, first, undefined, [0] * vector.count)
+
+    return vector(value), gen
+
+
+@intrinsic
+def vfill(typingctx: Any, array: Any, value: Any) -> Any:
+    """Vector of the array's precision with the same float64 in all lanes."""
+    vector = Vector(array.dtype)
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = _llvm(vector)
+        wide = context.cast(builder, args[1], signature.args[1], types.float64)
+        number = wide if vector.element.bitwidth == 64 else builder.fptrunc(wide, kind.element)
+        undefined = ir.Constant(kind, ir.Undefined)
+        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        return _shuffle(builder, first, undefined, [0] * vector.count)
+
+    return vector(array, value), gen
+
+
+@intrinsic
+def vzero(typingctx: Any, array: Any) -> Any:
+    """Zeros of the array's precision."""
+    vector = Vector(array.dtype)
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(_llvm(vector), [0.0] * vector.count)
+
+    return vector(array), gen
+
+
+@intrinsic
+def vlen(typingctx: Any, array: Any) -> Any:
+    """Lanes of a vector of the array's precision, a constant when compiled."""
+    count = Vector(array.dtype).count
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(ir.IntType(64), count)
+
+    return types.int64(array), gen
+
+
+def _multiply_add(builder: Any, a: Any, b: Any, c: Any, vector: Vector) -> Any:
+    kind = _llvm(vector)
+    name = f"llvm.fmuladd.v{vector.count}f{vector.element.bitwidth}"
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
+    )
+    return builder.call(function, [a, b, c])
+
+
+@intrinsic
+def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, with one rounding where the CPU has it."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _multiply_add(builder, *args, vector=a)
+
+    return a(a, a, a), gen
+
+
+@intrinsic
+def fms(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """c - a b. ``b`` is what gets the sign: a negated coefficient would hold a register."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _multiply_add(builder, args[0], builder.fneg(args[1]), args[2], vector=a)
+
+    return a(a, a, a), gen
+
+
+def _binary(operation: str) -> Any:
+    @intrinsic
+    def function(typingctx: Any, a: Any, b: Any) -> Any:
+        def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, operation)(*args)
+
+        return a(a, a), gen
+
+    return function
+
+
+vmul, vadd, vsub = _binary("fmul"), _binary("fadd"), _binary("fsub")
+
+
+def _flipped(bit: int) -> Any:
+    @intrinsic
+    def function(typingctx: Any, a: Any) -> Any:
+        def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            lanes = [i ^ bit if i ^ bit < a.count else i for i in range(a.count)]
+            return _shuffle(builder, args[0], args[0], lanes)
+
+        return a(a), gen
+
+    return function
+
+
+_flip1, _flip2, _flip4 = _flipped(1), _flipped(2), _flipped(4)
+
+
+@compiled
+def vflip(vector: Any, bits: int) -> Any:
+    """Lane i takes lane i ^ bits."""
+    if bits & 1:
+        vector = _flip1(vector)
+    if bits & 2:
+        vector = _flip2(vector)
+    if bits & 4:
+        vector = _flip4(vector)
+    return vector
+
+
+def _mixed(choose: Callable[[int], list[int]]) -> Any:
+    @intrinsic
+    def function(typingctx: Any, a: Any, b: Any) -> Any:
+        def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _shuffle(builder, args[0], args[1], choose(a.count))
+
+        return a(a, b), gen
+
+    return function
+
+
+vevens = _mixed(lambda count: list(range(0, 2 * count, 2)))
+vodds = _mixed(lambda count: list(range(1, 2 * count, 2)))
+vzip_low = _mixed(lambda count: [i // 2 + count * (i % 2) for i in range(count)])
+vzip_high = _mixed(lambda count: [count // 2 + i // 2 + count * (i % 2) for i in range(count)])
+
+
+@intrinsic
+def vround(typingctx: Any, a: Any) -> Any:
+    """Nearest integers."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = _llvm(a)
+        name = f"llvm.nearbyint.v{a.count}f{a.element.bitwidth}"
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind]), name
+        )
+        return builder.call(function, args)
+
+    return a(a), gen
+
+
+@intrinsic
+def vpick(typingctx: Any, test: Any, a: Any, b: Any) -> Any:
+    """Lanes of a where test > 0, of b elsewhere."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zero = ir.Constant(_llvm(a), [0.0] * a.count)
+        return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
+
+    return a(a, a, a), gen
+
+
+@intrinsic
+def vsum(typingctx: Any, a: Any) -> Any:
+    """Sum of the lanes in float64."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        total = ir.Constant(ir.DoubleType(), 0.0)
+        for i in range(a.count):
+            lane = builder.extract_element(args[0], ir.Constant(ir.IntType(32), i))
+            wide = lane if a.element.bitwidth == 64 else builder.fpext(lane, ir.DoubleType())
+            total = builder.fadd(total, wide)
+        return total
+
+    return types.float64(a), gen
+
+
+@intrinsic
+def popcount(typingctx: Any, value: Any) -> Any:
+    """Number of ones of an int64."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = context.cast(builder, args[0], signature.args[0], types.int64)
+        return builder.ctpop(wide)
+
+    return types.int64(value), gen
+
+
+@intrinsic
+def atomic_add(typingctx: Any, array: Any, index: Any, amount: Any) -> Any:
+    """Add to ``array[index]`` (int64), for all threads in one order; return what it was."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
+        place = context.cast(builder, args[1], signature.args[1], types.int64)
+        wide = context.cast(builder, args[2], signature.args[2], types.int64)
+        return builder.atomic_rmw("add", builder.gep(data, [place]), wide, "seq_cst")
+
+    return types.int64(array, index, amount), gen

@@ -1,0 +1,79 @@
+"""From our circuit to Qiskit's, with symbols. ``circuits.to_qiskit`` documents it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from qiskit import QuantumCircuit
+from qiskit.circuit import AnnotatedOperation, ControlModifier, library
+from qiskit.quantum_info import Pauli
+
+from circuits.circuit import Circuit
+from circuits.errors import ConversionError
+from circuits.gate_row import Gate, Payload
+from circuits.gates import GATES
+from circuits.instruction import Instruction, TrainableMatrix
+from circuits.interop.qiskit.export_symbols import ExportedSymbols
+
+# Any in this file: Qiskit's gates and expressions.
+
+
+def export_circuit(circuit: Circuit) -> QuantumCircuit:
+    """Return Qiskit's circuit."""
+    if not isinstance(circuit, Circuit):
+        raise ConversionError(
+            f"to_qiskit needs a Circuit, got {type(circuit).__name__}. "
+            "For observables use observable_to_qiskit."
+        )
+    symbols = ExportedSymbols(circuit)
+    made = QuantumCircuit(
+        circuit.num_qubits, max(circuit.measured.values(), default=-1) + 1, name=circuit.name
+    )
+    steps = list(circuit.instructions)
+    if steps and steps[0].gate is GATES["global_phase"] and not steps[0].controls:
+        made.global_phase = symbols.expression(steps.pop(0).angles[0])
+    for step in steps:
+        angles = [symbols.expression(angle) for angle in step.angles]
+        made.append(_gate(step, angles), step.qubits)
+    for qubit, clbit in circuit.measured.items():
+        made.measure(qubit, clbit)
+    return made
+
+
+def _gate(step: Instruction, angles: Sequence[Any]) -> Any:
+    row, count, state = step.gate, len(step.controls), step.ctrl_state
+    if row.payload is not None:
+        base = _payload_gate(step, angles)
+        return AnnotatedOperation(base, ControlModifier(count, state)) if count else base
+    if count and row.num_controls is None:
+        return _class(row)(*angles, count, ctrl_state=state)
+    if row.num_controls == 0 or (row.base is not None and row.num_controls != count):
+        base = _class(GATES[row.base] if row.base else row)(*angles)
+        return base.control(count, ctrl_state=state, annotated=False) if count else base
+    extra = count - (row.num_controls or 0)  # our first controls are the outer ones
+    inner = _class(row)(*angles, ctrl_state=state >> extra)
+    low = state & ((1 << extra) - 1)
+    return inner.control(extra, ctrl_state=low, annotated=False) if extra else inner
+
+
+def _class(row: Gate) -> Any:
+    return getattr(library, row.qiskit)
+
+
+def _payload_gate(step: Instruction, angles: Sequence[Any]) -> Any:
+    kind, payload = step.gate.payload, step.payload
+    if isinstance(payload, TrainableMatrix):
+        payload = payload.value().numpy()
+    if kind is Payload.LABEL and angles:
+        return library.PauliProductRotationGate(Pauli(payload), *angles)
+    if kind is Payload.LABEL:
+        return library.PauliGate(payload)
+    if kind is Payload.DIAGONAL:
+        return library.DiagonalGate(payload.tolist())
+    if kind is Payload.PATTERN:
+        return library.PermutationGate(payload)
+    if kind is Payload.IMAGES:
+        return library.UnitaryGate(np.eye(len(payload))[:, payload])
+    return library.UnitaryGate(payload)

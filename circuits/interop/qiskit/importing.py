@@ -1,0 +1,117 @@
+"""From a Qiskit circuit with its symbols to ours. ``circuits.from_qiskit`` documents it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from qiskit import QuantumCircuit
+
+from circuits.circuit import Circuit
+from circuits.errors import CircuitError, ConversionError
+from circuits.gates import GATES
+from circuits.instruction import Instruction
+from circuits.interop.qiskit.payload_gates import PAYLOAD_GATES
+from circuits.interop.qiskit.refusal import Refusal
+from circuits.interop.qiskit.report import ImportReport
+from circuits.interop.qiskit.structure import STRUCTURE
+from circuits.interop.qiskit.symbol_inputs import make_symbols, select_inputs
+from circuits.interop.qiskit.walker import Handler, Walker, Wires, placed, refuse_variables
+
+EVOLUTIONS = ("definition", "exact")
+
+# Any in this file: what the user gave, and Qiskit's instructions.
+
+
+def import_circuit(
+    circuit: QuantumCircuit,
+    inputs: Mapping[str, Any] | None = None,
+    values: Any = None,
+    evolution: str = "definition",
+) -> Circuit:
+    """Return our circuit, with its ``import_report``."""
+    _check(circuit, evolution)
+    chosen = select_inputs(circuit, inputs)
+    symbols, parameters = make_symbols(circuit, chosen)
+    walker = Walker(symbols, handler_of, evolution)
+    _walk(circuit, walker)
+    made = Circuit(circuit.num_qubits, circuit.name)
+    made.register(*parameters)
+    made.extend(walker.steps)
+    made.measure(list(walker.measured), list(walker.measured.values()))
+    report = walker.report
+    report.source = circuit.name
+    report.mapped = Counter([step.name for step in walker.steps])
+    report.mapped.update({"measure": len(walker.measured)} if walker.measured else {})
+    report.inputs = {name: tuple([p.name for p in ps]) for name, ps in chosen.items()}
+    _describe(circuit, report)
+    made.import_report = report
+    return made if values is None else made.assign(values)
+
+
+@cache
+def handler_of(cls: type) -> Handler | None:
+    """Return what imports a class of instructions that has no row."""
+    if cls in PAYLOAD_GATES:
+        return PAYLOAD_GATES[cls]
+    return next((handler for base, handler in STRUCTURE if issubclass(cls, base)), None)
+
+
+def _check(circuit: Any, evolution: str) -> None:
+    if not isinstance(circuit, QuantumCircuit):
+        raise ConversionError(
+            f"from_qiskit needs a QuantumCircuit, got {type(circuit).__name__}. "
+            "Use circuit.append for a gate, PauliSum.from_qiskit for an operator."
+        )
+    if evolution not in EVOLUTIONS:
+        raise ConversionError(
+            f"from_qiskit needs evolution from {EVOLUTIONS}, got {evolution!r}. "
+            '"definition" is what hardware runs, "exact" the matrix exponential.'
+        )
+
+
+def _walk(circuit: QuantumCircuit, walker: Walker) -> None:
+    """Import every instruction, or refuse with the place of the first that cannot be."""
+    wires = Wires(tuple(range(circuit.num_qubits)), tuple(range(circuit.num_clbits)))
+    qubit_of = {bit: k for k, bit in enumerate(circuit.qubits)}
+    clbit_of = {bit: k for k, bit in enumerate(circuit.clbits)}
+    try:
+        refuse_variables(circuit)
+        if getattr(circuit, "calibrations", None):  # Qiskit 1.x
+            raise Refusal("circuits without pulse calibrations", "Remove them.")
+        phase = walker.symbols.angle(circuit.global_phase)
+        for walker.position, item in enumerate(circuit.data):
+            walker.operation(item.operation, placed(item, qubit_of, clbit_of, wires))
+    except CircuitError as error:
+        raise _refused(walker, error) from error
+    total = phase + walker.phase
+    if total != 0.0:
+        walker.steps.insert(0, Instruction(GATES["global_phase"], (), angles=(total,)))
+
+
+def _refused(walker: Walker, error: CircuitError) -> ConversionError:
+    """Return the error with the instruction's name, place and qubits."""
+    operation, qubits = walker.current
+    where = "the circuit itself"
+    if operation is not None:
+        inside = "".join([f" inside {name!r}" for name in reversed(walker.trail)])
+        name, position = operation.name, walker.position
+        where = f"instruction {name!r}{inside} at position {position} on qubits {qubits}"
+    if not isinstance(error, Refusal):
+        return ConversionError(
+            f"from_qiskit needs instructions that it can read, got {where}: {error}"
+        )
+    detail = f", {error.detail}" if error.detail else ""
+    return ConversionError(f"from_qiskit needs {error.needs}, got {where}{detail}. {error.remedy}")
+
+
+def _describe(circuit: QuantumCircuit, report: ImportReport) -> None:
+    """Note registers and layout."""
+    index = {bit: k for k, bit in enumerate(circuit.qubits)}
+    place = {bit: k for k, bit in enumerate(circuit.clbits)}
+    report.registers = {r.name: tuple([index[b] for b in r]) for r in circuit.qregs}
+    report.classical_registers = {r.name: tuple([place[b] for b in r]) for r in circuit.cregs}
+    if circuit.layout is not None:
+        report.layout = tuple(circuit.layout.final_index_layout())

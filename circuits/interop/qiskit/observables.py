@@ -1,0 +1,162 @@
+"""Observables from and to Qiskit's operators, and onto the qubits of a transpiled circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from qiskit.quantum_info import Operator, Pauli, SparseObservable, SparsePauliOp
+
+from circuits.coefficients import coefficient_value
+from circuits.errors import ConversionError, ObservableError
+from circuits.observable_base import Observable
+from circuits.observables import Hermitian, Outcome, Projector
+from circuits.pauli import PauliSum, PauliWord, Word
+
+_IMAGINARY = 1e-12
+"""Imaginary part that counts as rounding, relative to the largest coefficient."""
+
+# Any in this file: Qiskit's operators.
+
+
+def pauli_sum(operator: Any) -> PauliSum:
+    """Return a PauliSum; ``PauliSum.from_qiskit`` documents it."""
+    if isinstance(operator, Pauli):
+        operator = SparsePauliOp(operator)
+    elif isinstance(operator, SparseObservable):
+        operator = SparsePauliOp.from_sparse_observable(operator.as_paulis())
+    elif isinstance(operator, Operator):
+        operator = SparsePauliOp.from_operator(operator)
+    if not isinstance(operator, SparsePauliOp):
+        raise ConversionError(
+            "PauliSum.from_qiskit needs a SparsePauliOp, Pauli, SparseObservable or Operator, got "
+            f"{type(operator).__name__}. Convert it to a SparsePauliOp first."
+        )
+    return PauliSum._of(dict(_words(operator)), operator.num_qubits)
+
+
+def _words(operator: SparsePauliOp) -> list[tuple[Word, float]]:
+    """Return words with real coefficients, equal words added up, or refuse."""
+    if operator.coeffs.dtype == object:
+        raise ConversionError(
+            "PauliSum.from_qiskit needs numbers as coefficients, got a SparsePauliOp with symbols. "
+            "Bind them with assign_parameters, or multiply PauliWords with our Parameters."
+        )
+    merged = operator.simplify(atol=0, rtol=0)
+    coefficients = merged.coeffs
+    largest = np.abs(coefficients).max(initial=0.0)
+    imaginary = np.abs(coefficients.imag).max(initial=0.0)
+    if imaginary > _IMAGINARY * largest:
+        raise ConversionError(
+            f"PauliSum.from_qiskit needs real coefficients, got imaginary parts up to {imaginary}. "
+            "An observable is Hermitian: take real and imaginary part as two of them."
+        )
+    paulis = merged.paulis
+    return [
+        (Word(_mask(x), _mask(z)), float(c.real))
+        for x, z, c in zip(paulis.x, paulis.z, coefficients, strict=True)
+    ]
+
+
+def _mask(bits: Any) -> int:
+    """Return the bits as one integer of any size, element q being bit q."""
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+
+def observable_from_qiskit(operator: Any) -> Observable:
+    """Return the observable of a SparsePauliOp, Pauli, SparseObservable or Operator.
+
+    Terms of a SparseObservable that consist of projectors on 0 and 1 stay projectors; others with
+    projectors are written out in Pauli words. An Operator becomes a Hermitian matrix.
+
+    Raises:
+        ConversionError: another class, symbolic or complex coefficients.
+        ObservableError: an Operator that is not Hermitian.
+
+    >>> observable_from_qiskit(SparseObservable.from_list([("0I1", 0.5)]))
+    0.5 * Projector('01', (0, 2))
+    """
+    if isinstance(operator, Operator):
+        return Hermitian(operator.data, range(operator.num_qubits))
+    if not isinstance(operator, SparseObservable):
+        return pauli_sum(operator)
+    total: Observable | None = None
+    for term in operator:
+        single = term.to_observable()
+        ((letters, qubits, _),) = single.to_sparse_list()
+        if letters and set(letters) <= {"0", "1"} and term.coeff.imag == 0:
+            part: Observable = term.coeff.real * Projector(list(map(int, letters)), qubits)
+        else:
+            part = pauli_sum(single)
+        total = part if total is None else total + part
+    return pauli_sum(operator) if total is None else total
+
+
+def observable_to_qiskit(observable: Observable, num_qubits: int | None = None) -> Any:
+    """Return Qiskit's operator: SparsePauliOp, SparseObservable with projectors, or Operator.
+
+    Coefficients that are Tensors enter with their present values.
+
+    Args:
+        observable: any observable of this package.
+        num_qubits: width; by default the observable's own, or the smallest that fits.
+
+    >>> observable_to_qiskit(PauliSum({"ZX": 0.5}))
+    SparsePauliOp(['ZX'],
+                  coeffs=[0.5+0.j])
+    """
+    width = num_qubits or observable.width or max(observable._extent, 1)
+    observable.check_width(width)
+    terms = {key: coefficient_value(c) for key, c in observable._terms.items()}
+    if all(isinstance(key, Word) for key in terms):
+        pairs = [(key.label(width), c) for key, c in terms.items()]
+        return SparsePauliOp.from_list(pairs, num_qubits=width)
+    if all(isinstance(key, Word | Outcome) for key in terms):
+        pairs = [(_letters(key, width), c) for key, c in terms.items()]
+        return SparseObservable.from_list(pairs, num_qubits=width)
+    return Operator(observable.matrix(width))
+
+
+def _letters(key: Word | Outcome, width: int) -> str:
+    if isinstance(key, Word):
+        return key.label(width)
+    bits = [str(key.value >> q & 1) if key.mask >> q & 1 else "I" for q in range(width)]
+    return "".join(reversed(bits))
+
+
+def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = None) -> PauliSum:
+    """Return the observable on the physical qubits of a transpiled circuit.
+
+    Args:
+        observable: Pauli words on the virtual qubits.
+        layout: Qiskit's ``circuit.layout``, or the physical qubit of each virtual one, as in
+            ``import_report.layout``.
+        num_qubits: width of the transpiled circuit; by default the result fits any.
+
+    Raises:
+        ObservableError: another kind of observable, or a qubit without a place in the layout.
+
+    >>> from circuits import X, Z
+    >>> apply_layout(Z(0) @ X(1), [3, 1])
+    X(1) @ Z(3)
+    """
+    if not isinstance(observable, PauliSum):
+        raise ObservableError(
+            f"apply_layout needs a PauliSum, got {type(observable).__name__}. "
+            "Build the observable on the physical qubits."
+        )
+    places: Sequence[int] = (
+        layout.final_index_layout() if hasattr(layout, "final_index_layout") else layout
+    )
+    if observable._extent > len(places):
+        raise ObservableError(
+            f"apply_layout needs a place for every qubit, got {len(places)} places for qubit "
+            f"{observable._extent - 1}. Use the layout of the circuit that the observable is for."
+        )
+    terms = {}
+    for word, coefficient in observable._terms.items():
+        moved = {int(places[q]): letter for q, letter in word.letters().items()}
+        (key,) = PauliWord(moved)._terms
+        terms[key] = coefficient
+    return PauliSum._of(terms, num_qubits)

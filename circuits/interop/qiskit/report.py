@@ -1,0 +1,69 @@
+"""What became of each instruction of an imported circuit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+
+
+@dataclass
+class ImportReport:
+    """What was mapped, decomposed and ignored; prints as a table.
+
+    Attributes:
+        source: the Qiskit circuit's name.
+        mapped: number of gates by our name.
+        decomposed: number of instructions that their definition replaced, by Qiskit's name.
+        ignored: number of instructions without effect on the state, by Qiskit's name and reason.
+        registers: the qubits of each quantum register.
+        classical_registers: the classical bits of each classical register.
+        inputs: names of the symbols that became the elements of each Input, in order.
+        layout: after a transpilation, the physical qubit of each virtual one, else None.
+
+    >>> report = ImportReport(
+    ...     "bell", Counter(h=1, cx=1), ignored=Counter({("barrier", "order"): 1})
+    ... )
+    >>> print(report)
+    import of 'bell'
+    instruction  became      count  note
+    h            mapped      1
+    cx           mapped      1
+    barrier      ignored     1      order
+    """
+
+    source: str
+    mapped: Counter[str] = field(default_factory=Counter)
+    decomposed: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    registers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    classical_registers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: tuple[int, ...] | None = None
+
+    def rows(self) -> list[tuple[str, str, int, str]]:
+        """Return (instruction, what it became, count, note), one row a kind."""
+        rows = [(name, "mapped", count, "") for name, count in self.mapped.items()]
+        rows += [(name, "decomposed", count, "") for name, count in self.decomposed.items()]
+        rows += [(name, "ignored", count, why) for (name, why), count in self.ignored.items()]
+        return rows
+
+    def __str__(self) -> str:
+        table = [_HEADER, *self.rows()]
+        first = max(len(row[0]) for row in table)
+        lines = [f"{a:{first}}  {b:10}  {c:<5}  {d}".rstrip() for a, b, c, d in table]
+        return "\n".join([f"import of {self.source!r}", *lines])
+
+    def _repr_html_(self) -> str:
+        head = _html_row("th", _HEADER)
+        body = "".join([_html_row("td", row) for row in self.rows()])
+        caption = f"<caption>import of {escape(repr(self.source))}</caption>"
+        return f"<table>{caption}{head}{body}</table>"
+
+
+_HEADER = ("instruction", "became", "count", "note")
+
+
+def _html_row(tag: str, cells: Iterable[object]) -> str:
+    return "<tr>" + "".join([f"<{tag}>{escape(str(c))}</{tag}>" for c in cells]) + "</tr>"

@@ -1,0 +1,78 @@
+"""Batches of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from autodiff import ShapeError
+from circuits.sampling import Seed, generator_of
+from qml.errors import SettingError
+from qml.settings import flag, whole
+
+
+class DataLoader:
+    """Goes through arrays in batches; each pass over it is an epoch.
+
+    Args:
+        arrays: with the samples on the first axis, all of one length.
+        batch_size: samples a batch.
+        shuffle: draw another order for every epoch; needs a seed.
+        seed: integer or ``numpy.random.Generator``.
+        drop_last: leave out a last batch that is not full.
+
+    Raises:
+        ShapeError: no arrays, arrays without samples or of different lengths.
+        SettingError: a batch size below 1, or shuffle without a seed.
+
+    Example:
+        >>> x, y = np.zeros((5, 2)), np.arange(5)
+        >>> [(a.shape, b.tolist()) for a, b in DataLoader(x, y, batch_size=3)]
+        [((3, 2), [0, 1, 2]), ((2, 2), [3, 4])]
+    """
+
+    def __init__(
+        self,
+        *arrays: ArrayLike,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        seed: Seed = None,
+        drop_last: bool = False,
+    ) -> None:
+        self.arrays = tuple([np.asarray(array) for array in arrays])
+        shapes = [array.shape for array in self.arrays]
+        if not shapes or any(not shape or shape[0] != shapes[0][0] for shape in shapes):
+            raise ShapeError(
+                "DataLoader needs arrays of one length, with samples on the first axis, got shapes "
+                f"{shapes}. Pass them one by one: DataLoader(x, y)."
+            )
+        self.batch_size = whole(1)("DataLoader: batch_size", batch_size)
+        self.shuffle = flag("DataLoader: shuffle", shuffle)
+        self.drop_last = flag("DataLoader: drop_last", drop_last)
+        if shuffle and seed is None:
+            raise SettingError("DataLoader: shuffle needs a seed, got None. Give seed=0.")
+        self.num_samples = shapes[0][0]
+        if len(self) == 0:
+            raise ShapeError(
+                f"DataLoader needs at least one batch, got {self.num_samples} samples for batches "
+                f"of {batch_size}, drop_last={drop_last}. Make batches smaller."
+            )
+        self._generator = generator_of(seed)
+
+    def __len__(self) -> int:
+        full, rest = divmod(self.num_samples, self.batch_size)
+        return full + (rest > 0 and not self.drop_last)
+
+    def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:  # Any: every dtype
+        order = np.arange(self.num_samples)
+        if self.shuffle:
+            order = self._generator.permutation(self.num_samples)
+        for k in range(len(self)):
+            rows = order[k * self.batch_size : (k + 1) * self.batch_size]
+            yield tuple([array[rows] for array in self.arrays])
+
+    def __repr__(self) -> str:
+        return f"DataLoader({self.num_samples} samples, {len(self)} batches of {self.batch_size})"

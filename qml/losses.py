@@ -1,0 +1,230 @@
+"""Losses: functions of predictions and targets, which must have the same shape.
+
+Nothing is broadcast: predictions ``(3, 1)`` and targets ``(3,)`` would silently become ``(3, 3)``.
+
+``reduction`` is ``"mean"`` over all elements (for ``cross_entropy`` over samples), ``"sum"``, or
+``"none"`` for one value an element. Targets may be arrays; these take the predictions' dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import autodiff as ad
+from autodiff import ShapeError, Tensor
+from autodiff.device import CPU
+from autodiff.dtypes import DIFFERENTIABLE, is_complex
+from autodiff.tensors import Operand
+from qml.errors import SettingError
+
+_REDUCTIONS: MappingProxyType[str, Callable[[Tensor], Tensor]] = MappingProxyType(
+    {"mean": ad.mean, "sum": ad.sum, "none": lambda losses: losses}
+)
+
+
+def mse_loss(predictions: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """Return the mean of |prediction - target|^2 (PyTorch's: without a factor 1/2).
+
+    Args:
+        predictions: any shape; real or complex.
+        targets: of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or of the predictions' shape for ``"none"``.
+
+    Raises:
+        ShapeError: other shapes, or nothing to average.
+        SettingError: an unknown reduction.
+
+    >>> mse_loss([1.0, 2.0], [1.0, 4.0]).item()
+    2.0
+    """
+    difference = _difference("mse_loss", predictions, targets)
+    return _reduced("mse_loss", _square(difference), reduction)
+
+
+def half_mse_loss(predictions: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """Return the mean of |prediction - target|^2 / 2, whose gradient is the difference.
+
+    Args:
+        predictions: any shape; real or complex.
+        targets: of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or of the predictions' shape for ``"none"``.
+
+    Raises:
+        ShapeError: other shapes, or nothing to average.
+        SettingError: an unknown reduction.
+
+    >>> half_mse_loss([1.0, 2.0], [1.0, 4.0]).item()
+    1.0
+    """
+    difference = _difference("half_mse_loss", predictions, targets)
+    return _reduced("half_mse_loss", 0.5 * _square(difference), reduction)
+
+
+def l1_loss(predictions: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """Return the mean of |prediction - target|; its gradient where they are equal is 0.
+
+    Args:
+        predictions: any shape; real or complex.
+        targets: of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or of the predictions' shape for ``"none"``.
+
+    Raises:
+        ShapeError: other shapes, or nothing to average.
+        SettingError: an unknown reduction.
+
+    >>> l1_loss([1.0, 2.0], [1.0, 4.0]).item()
+    1.0
+    """
+    return _reduced("l1_loss", ad.abs(_difference("l1_loss", predictions, targets)), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    logits: Operand, targets: Operand, reduction: str = "mean"
+) -> Tensor:
+    """Return the mean of -t log s - (1 - t) log(1 - s) with s = sigmoid(logit).
+
+    It is computed as t softplus(-z) + (1 - t) softplus(z), exact for logits z of any size.
+
+    Args:
+        logits: real, any shape.
+        targets: of the same shape, in [0, 1].
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or of the logits' shape for ``"none"``.
+
+    Raises:
+        ShapeError: other shapes, or nothing to average.
+        SettingError: targets outside [0, 1], or an unknown reduction.
+
+    >>> binary_cross_entropy_with_logits([0.0, 1000.0], [1, 1], "none").tolist()
+    [0.6931471805599453, 0.0]
+    """
+    name = "binary_cross_entropy_with_logits"
+    z, t = _pair(name, logits, targets)
+    _check_probabilities(name, t)
+    return _reduced(name, t * ad.softplus(-z) + (1.0 - t) * ad.softplus(z), reduction)
+
+
+def cross_entropy(logits: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """Return the mean over samples of -sum_k t_k log softmax(logits)_k.
+
+    Args:
+        logits: real ``(B, K)``, or ``(K,)`` for a single sample.
+        targets: class indices, integers ``(B,)`` or ``()``; or one-hot rows and probabilities,
+            floats of the logits' shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or ``(B,)`` for ``"none"`` and a batch.
+
+    Raises:
+        ShapeError: other shapes, or no samples.
+        SettingError: indices outside 0 ... K - 1, probabilities outside [0, 1], an unknown
+            reduction.
+
+    >>> round(cross_entropy([[2.0, 0.0], [0.0, 3.0]], [0, 1]).item(), 6)
+    0.087758
+    """
+    z = _differentiable(logits)
+    if z.ndim not in (1, 2):
+        raise ShapeError(
+            f"cross_entropy needs logits of shape (K,) or (B, K), got shape {z.shape}. "
+            "Classes stand on the last axis."
+        )
+    t = targets if isinstance(targets, Tensor) else np.asarray(targets)
+    scores = ad.log_softmax(z, axis=-1)
+    if t.dtype.kind in "iu":
+        index = _checked_classes(np.asarray(t), z)
+        picked = scores[(*np.indices(index.shape, sparse=True), index)]
+        return _reduced("cross_entropy", -picked, reduction)
+    _, weights = _pair("cross_entropy", z, t)
+    _check_probabilities("cross_entropy", weights)
+    return _reduced("cross_entropy", -(weights * scores).sum(axis=-1), reduction)
+
+
+# -- checks ----------------------------------------------------------------------------------------
+
+
+def _differentiable(value: Operand) -> Tensor:
+    """Return predictions as a Tensor of a differentiable dtype."""
+    tensor = value if isinstance(value, Tensor) else Tensor(value)
+    return tensor if tensor.dtype in DIFFERENTIABLE else tensor.astype(ad.float64)
+
+
+def _pair(name: str, predictions: Operand, targets: ArrayLike | Operand) -> tuple[Tensor, Tensor]:
+    """Return both as Tensors of one shape; targets given as data take the predictions' dtype."""
+    x = _differentiable(predictions)
+    y = targets if isinstance(targets, Tensor) else Tensor(targets)
+    is_data = not isinstance(targets, Tensor) or y.dtype not in DIFFERENTIABLE
+    if is_data and is_complex(x.dtype) >= is_complex(y.dtype):
+        y = y.astype(x.dtype)
+    if x.shape != y.shape:
+        raise ShapeError(
+            f"{name} needs predictions and targets of one shape, got {x.shape} and {y.shape}. "
+            "Reshape one of them; nothing is broadcast."
+        )
+    return x, y
+
+
+def _difference(name: str, predictions: Operand, targets: Operand) -> Tensor:
+    x, y = _pair(name, predictions, targets)
+    return x - y
+
+
+def _square(difference: Tensor) -> Tensor:
+    if is_complex(difference.dtype):
+        return (difference * difference.conj()).real
+    return difference * difference
+
+
+def _check_probabilities(name: str, targets: Tensor) -> None:
+    """Refuse labels such as -1 and 1, where the values are at hand."""
+    if targets.device == CPU:
+        values = targets.numpy()
+        if values.dtype.kind == "c" or not ((values >= 0) & (values <= 1)).all():
+            raise SettingError(
+                f"{name} needs targets in [0, 1], got {targets._label()} with other values. "
+                "Labels -1 and 1 become (labels + 1) / 2."
+            )
+
+
+def _checked_classes(index: NDArray[np.integer], z: Tensor) -> NDArray[np.integer]:
+    classes = z.shape[-1]
+    if index.shape != z.shape[:-1]:
+        raise ShapeError(
+            f"cross_entropy needs class indices of shape {z.shape[:-1]} for logits of shape "
+            f"{z.shape}, got shape {index.shape}. Reshape them; one-hot rows are floats."
+        )
+    if index.size and not (index.min() >= 0 and index.max() < classes):
+        raise SettingError(
+            f"cross_entropy needs class indices from 0 to {classes - 1}, got {index.min()} to "
+            f"{index.max()}. Classes count from 0, one logit each."
+        )
+    return index
+
+
+def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
+    if reduction not in _REDUCTIONS:
+        raise SettingError(
+            f"{name}: reduction needs one of {', '.join(_REDUCTIONS)}, got {reduction!r}."
+        )
+    if reduction == "mean" and losses.numel() == 0:
+        raise ShapeError(
+            f"{name} needs at least one element to average, got shape {losses.shape}. "
+            "Leave empty batches out, or sum."
+        )
+    return _REDUCTIONS[reduction](losses)

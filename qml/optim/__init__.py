@@ -1,0 +1,1 @@
+"""Optimizers: a formula a file, everything else in ``base``."""

@@ -1,0 +1,101 @@
+"""Pictures of training, drawn with Matplotlib, without a window and without global state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from autodiff import ShapeError
+from qml.datasets import CHEMICAL_ACCURACY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Colours that colour-blind readers tell apart (Okabe and Ito, 2008).
+_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+_RESOLUTION = 150  # dots an inch
+
+
+def save_energy_plot(
+    energies: ArrayLike,
+    exact: float,
+    path: str | Path,
+    *,
+    title: str = "",
+    references: Sequence[tuple[str, float]] = (),
+    floor: float = 1e-6,
+) -> Path:
+    """Save a picture of a variational run: the energy, and its error on a logarithmic scale.
+
+    Args:
+        energies: ``(S + 1,)`` in hartree, before each step and after the last.
+        exact: the ground state's energy in hartree.
+        path: where to; its suffix decides the format (``.png``, ``.svg``, ``.pdf``).
+        title: above the picture.
+        references: further energies to mark, with their names.
+        floor: errors below are drawn here.
+
+    Returns:
+        The path.
+
+    Raises:
+        ShapeError: energies that are no sequence of numbers.
+    """
+    values = np.asarray(energies, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ShapeError(
+            f"save_energy_plot needs energies of shape (S,), got shape {values.shape}."
+        )
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_energy(upper, values, exact, references)
+    _draw_error(lower, values, exact, floor)
+    for axes in (upper, lower):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.set_xlim(0, max(values.size - 1, 1))
+    figure.suptitle(title, fontsize=12)
+    figure.savefig(path, dpi=_RESOLUTION)
+    return Path(path)
+
+
+def _draw_energy(
+    axes: Axes,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    exact: float,
+    references: Sequence[tuple[str, float]],
+) -> None:
+    axes.plot(values, color=_BLUE, linewidth=1.8, label=f"training, ends at {values[-1]:.6f}")
+    for name, energy in references:
+        label = f"{name}, {energy:.6f}"
+        axes.axhline(energy, color=_GREY, linewidth=1.0, linestyle=":", label=label)
+    axes.axhline(exact, color=_ORANGE, linewidth=1.2, linestyle="--", label=f"exact, {exact:.6f}")
+    axes.set_ylabel("energy (hartree)")
+    axes.legend(frameon=False, loc="upper right")
+
+
+def _draw_error(
+    axes: Axes,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    exact: float,
+    floor: float,
+) -> None:
+    errors = np.maximum(np.abs(values - exact), floor)
+    axes.semilogy(errors, color=_BLUE, linewidth=1.8)
+    bottom = 10.0 ** np.floor(np.log10(min(errors.min(), CHEMICAL_ACCURACY)))
+    axes.set_ylim(bottom, 2 * errors.max())
+    label = f"chemical accuracy, {CHEMICAL_ACCURACY:g} hartree"
+    axes.axhspan(bottom, CHEMICAL_ACCURACY, color=_GREEN, alpha=0.12, linewidth=0, label=label)
+    inside = errors < CHEMICAL_ACCURACY
+    if inside[-1]:
+        first = 0 if inside.all() else int(values.size - np.argmin(inside[::-1]))
+        axes.plot(first, errors[first], "o", color=_GREEN, label=f"kept from step {first} on")
+    axes.set_xlabel("optimizer step")
+    axes.set_ylabel("|energy - exact| (hartree)")
+    axes.legend(frameon=False, loc="upper right")

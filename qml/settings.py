@@ -1,0 +1,59 @@
+"""Checks of numbers that users give as settings: one error message for all of them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from math import inf, isfinite
+from typing import Any
+
+from qml.errors import SettingError
+
+# Any in this file: settings are whatever the user gave; the checks decide.
+Check = Callable[[str, Any], Any]
+"""``check(what, value)`` gives the value in its final form, or raises SettingError."""
+
+
+def real(low: float = -inf, below: float = inf) -> Check:
+    """Make a check for a finite number in ``[low, below)``."""
+
+    def check(what: str, value: Any) -> float:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not number or not isfinite(value) or not low <= value < below:
+            limits = f" of at least {low:g}" if low > -inf else ""
+            limits += f" and below {below:g}" if below < inf else ""
+            raise SettingError(
+                f"{what} needs a finite number{limits}, got {value!r}. Choose one in that range."
+            )
+        return float(value)
+
+    return check
+
+
+def whole(low: int) -> Check:
+    """Make a check for an integer of at least ``low``."""
+
+    def check(what: str, value: Any) -> int:
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+            raise SettingError(f"{what} needs an integer of at least {low}, got {value!r}.")
+        return int(value)
+
+    return check
+
+
+def flag(what: str, value: Any) -> bool:
+    """Check for True or False."""
+    if not isinstance(value, bool):
+        raise SettingError(f"{what} needs True or False, got {value!r}.")
+    return value
+
+
+def pair(check: Check) -> Check:
+    """Make a check for two values that both pass ``check``."""
+
+    def check_pair(what: str, value: Any) -> tuple[Any, Any]:
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise SettingError(f"{what} needs a pair of numbers, got {value!r}.")
+        return check(f"{what}[0]", value[0]), check(f"{what}[1]", value[1])
+
+    return check_pair

@@ -1,0 +1,23 @@
+"""What every backend has to offer."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from autodiff.backends.interface import Backend
+from autodiff.backends.numpy_backend import NumpyBackend
+
+
+def test_interface_alone_is_no_backend() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Backend()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("backend", [NumpyBackend])
+def test_backend_takes_the_arguments_of_the_interface(backend: type[Backend]) -> None:
+    for name in Backend.__abstractmethods__:
+        ours, theirs = (inspect.signature(getattr(c, name)) for c in (backend, Backend))
+        assert list(ours.parameters) == list(theirs.parameters), name
+    assert hasattr(backend, "xp")

@@ -1,0 +1,28 @@
+"""The scripts in ``tutorials`` run, with short settings."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = sorted((Path(__file__).parents[1] / "tutorials").glob("*.py"))
+SHORT = {"01_h2_vqe.py": {"steps": 5}, "02_hybrid_classifier.py": {"epochs": 1}}
+
+
+def test_every_tutorial_has_short_settings() -> None:
+    assert [script.name for script in SCRIPTS] == sorted(SHORT)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_tutorial_runs(
+    script: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = runpy.run_path(str(script))["main"](**SHORT[script.name])
+    assert isinstance(result, float)
+    assert capsys.readouterr().out
