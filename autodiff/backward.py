@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from autodiff.dispatch import apply
+from autodiff.dispatch import apply, traced_constant
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.errors import GradientError, ShapeError, VersionError
 from autodiff.modes import enable_grad, no_grad
-from autodiff.node import Autograd, History, Node
+from autodiff.node import Autograd, History, Lazy, Node, State
 from autodiff.ops.declare import fit
 from autodiff.storage import next_serial
 from autodiff.table import OPS
@@ -24,7 +25,7 @@ from autodiff.tensors import Tensor
 
 Seeds = Sequence[tuple[Tensor, Tensor]]
 Key = int | tuple[int, int]
-Results = dict[Key, tuple[Tensor, Tensor]]
+Results = dict[Key, tuple[Tensor, Tensor | Lazy]]
 
 _accumulating = threading.Lock()  # two threads may accumulate into one leaf
 
@@ -56,7 +57,7 @@ def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
                 f"backward() without a gradient needs a real tensor of shape (), got "
                 f"{tensor._label()}. Either {what}, or call backward(gradient=g)."
             )
-        return Tensor(np.ones((), tensor.dtype), device=tensor.device)
+        return _filled(np.ones((), tensor.dtype), tensor)
     if not isinstance(gradient, Tensor):
         gradient = Tensor(gradient, device=tensor.device)
     wanted = (tensor.shape, tensor.dtype, tensor.device)
@@ -66,6 +67,12 @@ def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
             f"{tensor.device}, got {gradient._label()}. Convert it first."
         )
     return gradient
+
+
+def _filled(array: NDArray[Any], like: Tensor) -> Tensor:  # Any: the dtype is that of ``like``
+    """Return a tensor of a fixed value; in a traced backward pass it is a constant of the trace."""
+    tensor = Tensor(array, device=like.device)
+    return traced_constant(tensor) if like._cell.state is State.ABSTRACT else tensor
 
 
 class Sweep:
@@ -116,6 +123,7 @@ class Sweep:
             entry = pending.pop(key, None)
             if entry is None:
                 continue
+            entry = (entry[0], evaluated(entry[1]))
             gs[index] = entry[1]
             if entry[0]._meta.retains_grad or key in self.needed:
                 self.results[key] = entry
@@ -127,8 +135,14 @@ class Sweep:
         if len(cotangents) != len(node.inputs):
             raise rule_error(node, len(cotangents))
         for x, g in zip(node.inputs, cotangents, strict=True):
-            if g is not None and x.requires_grad:
-                add_cotangent(pending, x, fit(g, x))
+            if g is None or not x._meta.requires_grad:
+                continue
+            if isinstance(g, Lazy):
+                if g.shape == x._cell.shape and g.dtype == x._cell.dtype:
+                    add_cotangent(pending, x, g)
+                    continue
+                g = g.tensor()
+            add_cotangent(pending, x, fit(g, x))
 
     def _output(self, history: History, index: int) -> Tensor:
         """Return what a rule reads: with history where the rule itself is differentiated again."""
@@ -171,15 +185,20 @@ class Sweep:
 
     def install(self) -> None:
         """Accumulate into leaves and retained intermediates."""
-        for tensor, g in self.results.values():
-            meta = tensor._meta
-            if meta.history is not None and not meta.retains_grad:
-                continue
-            with _accumulating, enable_grad() if self.create else no_grad():
-                meta.grad = self.own(g) if meta.grad is None else apply(OPS["add"], meta.grad, g)
+        with _accumulating, enable_grad() if self.create else no_grad():
+            for tensor, g in self.results.values():
+                meta = tensor._meta
+                if meta.history is not None and not meta.retains_grad:
+                    continue
+                if meta.raw_grad is None:
+                    meta.raw_grad = g if isinstance(g, Lazy) else self.own(g)
+                else:
+                    meta.grad = apply(OPS["add"], meta.grad, evaluated(g))
 
     def own(self, g: Tensor) -> Tensor:
         """Return ``g`` with memory that no seed, operand or other gradient shares."""
+        if g._cell.state is State.ABSTRACT:
+            return g  # without memory; a run of the traced program owns what it gives
         storage = g._cell.require_storage()
         fresh = storage.serial > self._started and id(storage) not in self._given
         if not fresh or g._cell.strides is not None:
@@ -207,7 +226,12 @@ def key_of(meta: Autograd) -> Key:
     return id(meta) if meta.history is None else (id(meta.history), meta.index)
 
 
-def add_cotangent(pending: Results, x: Tensor, g: Tensor) -> None:
+def evaluated(g: Tensor | Lazy) -> Tensor:
+    """Return a cotangent as a Tensor."""
+    return g.tensor() if isinstance(g, Lazy) else g
+
+
+def add_cotangent(pending: Results, x: Tensor, g: Tensor | Lazy) -> None:
     """Add ``g`` to what ``x`` has received so far."""
     key = key_of(x._meta)
     entry = pending.get(key)
@@ -216,7 +240,8 @@ def add_cotangent(pending: Results, x: Tensor, g: Tensor) -> None:
         return
     # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
     known, total = entry
-    pending[key] = (x if x._meta.retains_grad else known, apply(OPS["add"], total, g))
+    both = apply(OPS["add"], evaluated(total), evaluated(g))
+    pending[key] = (x if x._meta.retains_grad else known, both)
 
 
 def check_versions(order: Sequence[History]) -> None:
@@ -336,5 +361,5 @@ def grad(
 def _result(sweep: Sweep, x: Tensor) -> Tensor:
     entry = sweep.results.get(key_of(x._meta))
     if entry is None:
-        return Tensor(np.zeros(x.shape, x.dtype), device=x.device)
-    return sweep.own(entry[1])
+        return _filled(np.zeros(x.shape, x.dtype), x)
+    return sweep.own(evaluated(entry[1]))

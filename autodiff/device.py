@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 
-from autodiff.backends.interface import Backend
+from autodiff.backends.interface import Array, Backend
 from autodiff.backends.numpy_backend import NumpyBackend
 from autodiff.errors import DeviceUnavailable
 
@@ -62,3 +62,14 @@ def split_device(device: str) -> tuple[str, int]:
 def backend_of(device: str) -> Backend:
     """Return the backend of a canonical device name."""
     return _BACKENDS[device]
+
+
+def move(buffer: Array, source: str, destination: str) -> Array:
+    """Copy a buffer from one device to another, by way of the host between two devices."""
+    host = buffer if source == CPU else backend_of(source).to_host(buffer)
+    return host if destination == CPU else backend_of(destination).from_host(host)
+
+
+def known_devices() -> tuple[str, ...]:
+    """Return the devices that have been used so far."""
+    return tuple(_BACKENDS)

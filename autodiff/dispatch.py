@@ -45,6 +45,8 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         if x._meta.requires_grad:
             needs = True
     needs = needs and modes.grad and op.vjp is not None
+    if abstract:
+        inputs = tuple([_in_trace(x) for x in inputs])
     node = Node(op, inputs, attrs) if needs or abstract else None
     cells = _trace(op, inputs, attrs, node) if abstract else _run(op, inputs, attrs, device)
     history = None
@@ -105,6 +107,22 @@ def _trace(
         Cell(shape, dtype, inputs[0].device, None, state=_ABSTRACT, node=node, index=k)
         for k, (shape, dtype) in enumerate(metas)
     )
+
+
+def _in_trace(x: Tensor) -> Tensor:
+    """Return a constant as a traced operand, so that what rules compute from it is traced, too."""
+    if x._meta.kind is not Kind.CONSTANT or x._cell.state is _ABSTRACT:
+        return x
+    return traced_constant(x)
+
+
+def traced_constant(x: Tensor) -> Tensor:
+    """Return a handle on a fixed value that ops trace like a placeholder."""
+    cell = Cell(x.shape, x.dtype, x.device, x._cell.require_storage(), state=_ABSTRACT)
+    cell.strides, cell.offset = x._cell.strides, x._cell.offset
+    meta = Autograd()
+    meta.kind = Kind.CONSTANT
+    return Tensor._wrap(cell, meta)
 
 
 def lift(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:

@@ -19,6 +19,14 @@ class StorageBusy(AutodiffError, RuntimeError):
     """A storage was read or written while ``storage_mut`` holds it open."""
 
 
+class StaleHandleError(AutodiffError, RuntimeError):
+    """A value of an earlier pass, which the device has dropped."""
+
+
+class QueuedOpError(AutodiffError, RuntimeError):
+    """An op of graph mode's queue that failed, or a value that depended on it."""
+
+
 class ParameterError(AutodiffError, ValueError):
     """A Parameter made of, or set to, something that cannot be trained."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -23,8 +24,8 @@ Shape = tuple[int, ...]
 Meta = tuple[Shape, DType]
 # Any below: attrs are whatever an op's row says, frozen.
 Attrs = Mapping[str, Any]
-Cotangents = Sequence["Tensor | None"]
-Rule = Callable[..., Sequence["Tensor | None"]]
+Cotangents = Sequence["Tensor | Lazy | None"]
+Rule = Callable[..., Cotangents]
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -44,10 +45,10 @@ class Op:
         forward: ``forward(xp, *arrays, **attrs)`` to one array or a tuple: the public outputs, then
             those that only the rule reads.
         vjp: ``vjp(gs, outs, inputs, **attrs)`` to one cotangent an input (or None). All are tensors
-            and the rule consists of tensor ops. ``gs`` holds one cotangent a public output, None
-            where none arrived. Broadcasting, projection to real and dtype are put right by the
-            machinery, not by the rule. ``outs`` have no history, but where the pass is recorded
-            (``create_graph``) the public ones have theirs.
+            (or Lazy ones) and the rule consists of tensor ops. ``gs`` holds one cotangent a public
+            output, None where none arrived. Broadcasting, projection to real and dtype are put
+            right by the machinery, not by the rule. ``outs`` have no history, but where the pass
+            is recorded (``create_graph``) the public ones have theirs.
         meta: ``meta(*metas, **attrs)`` to ``((shape, dtype), ...)`` of all outputs, not computing.
         outputs: how many outputs are public; None: all of them, however many there are.
         reads_outputs: the rule reads ``outs``; without it ``outs`` is empty.
@@ -244,17 +245,30 @@ class History:
         self.versions = [cell.version for cell in cells] if cells else []
 
 
+class Lazy(ABC):
+    """A cotangent without history that becomes a Tensor, in memory of its own, when it is read."""
+
+    __slots__ = ("dtype",)
+
+    dtype: DType
+    shape: Shape
+
+    @abstractmethod
+    def tensor(self) -> Tensor:
+        """Make the Tensor."""
+
+
 class Autograd:
     """What a tensor's clones share beside its value: leaf flags, gradient and the history link."""
 
     __slots__ = (
-        "grad", "history", "index", "kind", "name", "requires_grad", "retains_grad", "trainable",
-        "uuid",
+        "history", "index", "kind", "name", "raw_grad", "requires_grad", "retains_grad",
+        "trainable", "uuid",
     )  # fmt: skip
 
     def __init__(self, requires_grad: bool = False, history: History | None = None, index: int = 0):
         self.requires_grad = requires_grad
-        self.grad: Tensor | None = None
+        self.raw_grad: Tensor | Lazy | None = None  # as backward left it; ``grad`` is for reading
         self.history = history
         self.index = index
         self.retains_grad = False
@@ -262,6 +276,18 @@ class Autograd:
         self.kind: Kind = Kind.TENSOR
         self.trainable = True
         self.uuid: str | None = None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient as a Tensor."""
+        gradient = self.raw_grad
+        if isinstance(gradient, Lazy):
+            gradient = self.raw_grad = gradient.tensor()
+        return gradient
+
+    @grad.setter
+    def grad(self, gradient: Tensor | None) -> None:
+        self.raw_grad = gradient
 
 
 class Kind(Enum):

@@ -9,8 +9,9 @@ the batch axis stands first, attrs are rewritten to count axes from the end (a r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 
 from autodiff.dispatch import apply
 from autodiff.dtypes import DType, float64
@@ -39,12 +40,16 @@ class Ref:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One op of a program, with the per-sample rank of each operand."""
+    """One op of a program, with the per-sample rank of each operand.
+
+    ``compiler_made``: no user's line asked for it, so that no user can place it either.
+    """
 
     op: Op
     operands: tuple[Ref, ...]
     attrs: Attrs
     ranks: tuple[int, ...]
+    compiler_made: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,9 +102,9 @@ class Program:
         slots = [placeholder(shape, dtype) for shape, dtype in specs]
         made = function(*slots)
         outputs = (made,) if isinstance(made, Tensor) else tuple(made)
-        position = {id(x._meta): k for k, x in enumerate(slots)}
-        program = cls.capture(outputs, lambda x: id(x._meta) in position, _untraced)
-        return program._with_slots(slots, [position[id(x._meta)] for x in program.slots])
+        position = {id(x._cell): k for k, x in enumerate(slots)}
+        program = cls.capture(outputs, lambda x: id(x._cell) in position, _untraced)
+        return program._with_slots(slots, [position[id(x._cell)] for x in program.slots])
 
     def _with_slots(self, slots: Sequence[Tensor], position: Sequence[int]) -> Program:
         """Return the same program with other slots; ``position`` says where the present ones go."""
@@ -108,8 +113,7 @@ class Program:
             return Ref(ref.place, position[ref.index]) if ref.place is Place.SLOT else ref
 
         instructions = tuple(
-            Instruction(i.op, tuple(map(moved, i.operands)), i.attrs, i.ranks)
-            for i in self.instructions
+            replace(i, operands=tuple(map(moved, i.operands))) for i in self.instructions
         )
         outputs = tuple(map(moved, self.outputs))
         return Program(tuple(slots), self.constants, instructions, outputs)
@@ -210,8 +214,8 @@ class _Capture:
             x, ready = stack.pop()
             node, _ = _source(x)
             if node is None:
-                if id(x._meta) not in self._leaves:
-                    self._leaves[id(x._meta)] = self._leaf(x)
+                if _identity(x) not in self._leaves:
+                    self._leaves[_identity(x)] = self._leaf(x)
             elif id(node) in self._done:
                 continue
             elif ready:
@@ -236,8 +240,35 @@ class _Capture:
     def _ref(self, x: Tensor) -> Ref:
         node, index = _source(x)
         if node is None:
-            return self._leaves[id(x._meta)]
-        return Ref(Place.RESULT, self._done[id(node)], index)
+            return self._leaves[_identity(x)]
+        done = self._done[id(node)]
+        if node.op.outputs is not None and index >= node.op.outputs:
+            # A rule reads what only its op saved: a replay has to hand that out as well.
+            self.instructions[done] = replace(self.instructions[done], op=_all_public(node.op))
+        return Ref(Place.RESULT, done, index)
+
+
+@cache
+def _all_public(op: Op) -> Op:
+    """Return the row whose saved outputs are public, too."""
+    return Op(
+        op.name,
+        op.forward,
+        op.vjp,
+        op.meta,
+        outputs=None,
+        reads_outputs=op.reads_outputs,
+        per_sample=op.per_sample,
+        draws=op.draws,
+    )
+
+
+def _identity(x: Tensor) -> int:
+    """What makes two handles one leaf: a placeholder's cell, any other leaf's metadata.
+
+    A transform differentiates a placeholder by a handle with metadata of its own.
+    """
+    return id(x._cell) if x._cell.state is State.ABSTRACT else id(x._meta)
 
 
 def _source(x: Tensor) -> tuple[Node | None, int]:

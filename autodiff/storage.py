@@ -1,23 +1,30 @@
 """Where a value lives: location-tagged copies behind exactly three access paths.
 
-``read`` never computes and never changes anything, ``read_for_update`` hands out a private copy
-that nobody sees until it is written back, and ``write`` is the only way to change a value. Buffers
-are never written in place, so an array that was handed out stays what it was.
+``read`` never computes: it gives the copy at a location, and materialises one by a counted move
+where there is none. ``read_for_update`` hands out a private copy that nobody sees until it is
+written back, and ``write`` is the only way to change a value. Buffers are never written in place,
+so an array that was handed out stays what it was. A location without a copy means "not
+materialised here", never "empty": an empty value is an array without elements.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 from autodiff.backends.interface import Array
-from autodiff.device import backend_of
-from autodiff.errors import ShapeError, StorageBusy
+from autodiff.call_site import Site
+from autodiff.device import backend_of, move
+from autodiff.errors import ShapeError, StaleHandleError, StorageBusy
 
 _serials = itertools.count()
 _lock = threading.Lock()
+
+#: Who is told of every access: ``observer(kind, bytes)``. ``trace_reads`` sets them.
+observers: list[Callable[[str, int], None]] = []
 
 
 def next_serial() -> int:
@@ -25,16 +32,35 @@ def next_serial() -> int:
     return next(_serials)
 
 
+class Reader(Protocol):
+    """Work that still has to read a storage, and does so before the storage changes."""
+
+    def run(self) -> None:
+        """Do the work."""
+
+
+class Origin(NamedTuple):
+    """What computed a value on a device: the op, the line that asked, the pass it belongs to."""
+
+    op: str
+    site: Site
+    generation: int
+
+
 class Storage:
     """The copies of one value, its home, and the version counter that every handle shares."""
 
-    __slots__ = ("_busy", "_copies", "home", "serial", "version")
+    __slots__ = (
+        "__weakref__", "_busy", "_copies", "_readers", "home", "origin", "serial", "version",
+    )  # fmt: skip
 
-    def __init__(self, value: Array, location: str) -> None:
+    def __init__(self, value: Array, location: str, version: int = 0) -> None:
         self._copies = {location: value}
         self._busy = False
+        self._readers: list[Reader] | None = None
         self.home = location
-        self.version = 0
+        self.origin: Origin | None = None  # of values that the next pass drops
+        self.version = version
         self.serial = next_serial()  # tells backward which storages are older than its pass
 
     @property
@@ -42,57 +68,140 @@ class Storage:
         """Where a copy of the value exists at present."""
         return tuple(self._copies)
 
+    # -- the three access paths --------------------------------------------------------------------
+
     def read(self, location: str) -> Array:
-        """Return the read-only value at ``location``."""
+        """Return the read-only value at ``location``, moved there and kept if it is elsewhere.
+
+        Raises:
+            StorageBusy: ``storage_mut`` holds the storage open.
+            StaleHandleError: the value belongs to a pass that is over.
+        """
         if self._busy:
             raise self._open_error("read")
-        return self._copies[location]
+        copy = self._copies.get(location)
+        if copy is None:
+            copy = self._materialise(location)
+        if observers:
+            observe("read", copy)
+        return copy
 
     def read_for_update(self, location: str | None = None) -> Array:
         """Return a writable copy, at the storage's home by default; unseen until written back."""
         location = location or self.home
-        return backend_of(location).writable_copy(self.read(location))
+        copy = backend_of(location).writable_copy(self.read(location))
+        if observers:
+            observe("update", copy)
+        return copy
 
     def write(self, value: Array, location: str) -> None:
         """Install ``value``: drops the other copies and raises the version.
 
-        The value becomes the storage's own: whoever made it keeps no writable view of it.
+        The value becomes the storage's own: whoever made it keeps no writable view of it. Queued
+        work that has to read the present value runs first.
 
         Raises:
             StorageBusy: ``storage_mut`` holds the storage open.
             ShapeError: another shape or dtype than the present value's.
+            StaleHandleError: the value belongs to a pass that is over.
         """
-        present = self._copies[self.home]
+        present = self._any_copy()
         if (value.shape, value.dtype) != (present.shape, present.dtype):
             raise ShapeError(
                 f"a storage needs a value of shape {present.shape}, dtype {present.dtype}, got "
                 f"shape {value.shape}, dtype {value.dtype}. Convert it first."
             )
-        with _lock:
-            if self._busy:
-                raise self._open_error("write")
+        with self._unread("write"):
             self._install(value, location)
 
     @contextmanager
-    def update(self) -> Iterator[Array]:
+    def update(self, location: str | None = None) -> Iterator[Array]:
         """Hold the storage open: yields a writable copy, installed on leaving, come what may."""
-        with _lock:
-            if self._busy:
-                raise self._open_error("open")
-            value = backend_of(self.home).writable_copy(self._copies[self.home])
+        location = location or self.home
+        with self._unread("open"):
+            if location not in self._copies:
+                self._materialise(location)
+            value = backend_of(location).writable_copy(self._copies[location])
             self._busy = True
+        if observers:
+            observe("update", value)
         try:
             yield value
         finally:
             with _lock:
                 self._busy = False
                 # The user may have kept a view of ``value``.
-                self._install(backend_of(self.home).writable_copy(value), self.home)
+                self._install(backend_of(location).writable_copy(value), location)
+
+    # -- who still has to read ---------------------------------------------------------------------
+
+    def add_reader(self, reader: Reader) -> bool:
+        """Let ``reader`` run before the value changes; returns whether it is new here.
+
+        Raises:
+            StorageBusy: ``storage_mut`` holds the storage open.
+            StaleHandleError: the value belongs to a pass that is over.
+        """
+        with _lock:
+            if self._busy:
+                raise self._open_error("read")
+            self._any_copy()
+            if self._readers is None:
+                self._readers = []
+            new = reader not in self._readers
+            if new:
+                self._readers.append(reader)
+        return new
+
+    def remove_reader(self, reader: Reader) -> None:
+        """Forget a reader that has read."""
+        with _lock:
+            if self._readers is not None and reader in self._readers:
+                self._readers.remove(reader)
+
+    @contextmanager
+    def _unread(self, action: str) -> Iterator[None]:
+        """Hold the lock at a moment when nobody still has to read the value."""
+        while True:
+            with _lock:
+                if self._busy:
+                    raise self._open_error(action)
+                waiting = list(self._readers or ())
+                if not waiting:
+                    yield
+                    return
+            for reader in waiting:  # from whichever thread it is
+                reader.run()
+
+    # -- copies ------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Drop the value for good: its pass is over. Every later access raises."""
+        self._copies = {}
+
+    def _any_copy(self) -> Array:
+        """Return a copy for its shape and dtype."""
+        copies = self._copies
+        if not copies:
+            raise self._stale_error()
+        return copies[self.home] if self.home in copies else next(iter(copies.values()))
+
+    def _materialise(self, location: str) -> Array:
+        """Add a copy at ``location`` by one counted move."""
+        copies = self._copies  # a write meanwhile installs another dictionary
+        if not copies:
+            raise self._stale_error()
+        source = self.home if self.home in copies else next(iter(copies))
+        copies[location] = copy = move(copies[source], source, location)
+        if observers:
+            observe("transfer", copy)
+        return copy
 
     def _install(self, value: Array, location: str) -> None:
         self._copies = {location: backend_of(location).own(value)}
-        self.home = location
         self.version += 1
+        if observers:
+            observe("write", value)
 
     @staticmethod
     def _open_error(action: str) -> StorageBusy:
@@ -100,3 +209,18 @@ class Storage:
             f"to {action} a storage needs it closed, got one that storage_mut holds open. "
             "Leave the 'with t.storage_mut()' block first, and use the array that it gives."
         )
+
+    def _stale_error(self) -> StaleHandleError:
+        assert self.origin is not None
+        op, site, generation = self.origin
+        return StaleHandleError(
+            f"a read needs a value of the present pass, got the result of {op} ({site.line}), which "
+            f"was computed on {self.home} in pass {generation} and is gone. Build it inside the "
+            "grad_tape, or make it a Parameter."
+        )
+
+
+def observe(kind: str, value: Array) -> None:
+    """Tell the observers of one access."""
+    for observer in observers:
+        observer(kind, value.nbytes)

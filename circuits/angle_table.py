@@ -8,7 +8,7 @@ adjoint is one op too, and its outputs are slices of one flat buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Program, Tensor
+from autodiff.deferred import Slice
 from autodiff.dispatch import apply, constant
-from autodiff.node import Op
+from autodiff.node import Lazy, Op
 from circuits.angles import Angle
 from circuits.first_order import refuse_second_order
 
@@ -149,33 +150,60 @@ def _add_segments(xp: Any, target: Any, entries: Entries, source: Any) -> None:
 
 
 def _assemble_vjp(
-    xp: Any,
-    g: Any,
-    *,
+    xp: Any, g: Any, *, table: AngleTable, parts: tuple[Part, ...]
+) -> tuple[Any, ...]:
+    """Adjoint of ``_assemble``: the flat gradient of all elements, then the batched operands' own.
+
+    In the flat gradient the batch is summed over: there stand the operands that all samples share.
+    """
+    vector = xp.zeros((*g.shape[:-1], sum(part.size for part in parts)), g.dtype)
+    _add_segments(xp, vector, table.by_column, g)
+    own = [
+        vector[:, part.start : part.start + part.size].reshape(part.shape)
+        for part in parts
+        if part.batched
+    ]
+    return (vector.sum(axis=0) if vector.ndim == 2 else vector, *own)
+
+
+class Part(NamedTuple):
+    """Where an operand's elements stand in the vector."""
+
+    start: int
+    size: int
+    shape: tuple[int, ...]
+    batched: bool
+
+
+def _parts(inputs: Sequence[Tensor], batched: Sequence[bool]) -> tuple[Part, ...]:
+    parts, start = [], 0
+    for x, flag in zip(inputs, batched, strict=True):
+        shape = x._cell.shape
+        size = prod(shape[1:]) if flag else prod(shape)
+        parts.append(Part(start, size, shape, flag))
+        start += size
+    return tuple(parts)
+
+
+def _rule(
+    gs: Sequence[Tensor],
+    outs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
     table: AngleTable,
     batched: tuple[bool, ...],
-    shapes: tuple[tuple[int, ...], ...],
-) -> tuple[Any, ...]:
-    """Adjoint of ``_assemble``: one flat buffer, cut into the operands' gradients."""
-    sizes = [
-        prod(shape[1:] if flag else shape) for shape, flag in zip(shapes, batched, strict=True)
-    ]
-    vector = xp.zeros((*g.shape[:-1], sum(sizes)), g.dtype)
-    _add_segments(xp, vector, table.by_column, g)
-    shared = vector.sum(axis=0) if vector.ndim == 2 else vector
-    cuts = np.cumsum([0, *sizes])
-    return tuple(
-        [
-            (vector if flag else shared)[..., start:end].reshape(shape)
-            for start, end, shape, flag in zip(cuts, cuts[1:], shapes, batched, strict=False)
-        ]
-    )
-
-
-def _rule(gs: Any, outs: Any, inputs: Sequence[Tensor], **attrs: Any) -> Sequence[Tensor]:
-    shapes = tuple([x.shape for x in inputs])
-    (g,) = gs
-    return apply(_ASSEMBLE_VJP, g, shapes=shapes, **attrs)
+) -> Sequence[Tensor | Lazy | None]:
+    parts = _parts(inputs, batched)
+    flat, *rest = apply(_ASSEMBLE_VJP, gs[0], table=table, parts=parts)
+    own = iter(rest)
+    made: list[Tensor | Lazy | None] = []
+    for part in parts:
+        if part.batched:
+            made.append(next(own))
+        else:
+            slice_ = Slice(flat, part.start, part.shape)
+            # A recorded pass needs the history, which only ops on ``flat`` keep.
+            made.append(slice_.tensor() if flat.requires_grad else slice_)
+    return made
 
 
 def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:
@@ -184,8 +212,9 @@ def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) ->
     return (((*(sizes[0] if sizes else ()), len(table.offsets)), dtype),)
 
 
-def _vjp_meta(meta: Any, *, shapes: Any, **attrs: Mapping[str, Any]) -> Any:
-    return tuple([(shape, meta[1]) for shape in shapes])
+def _vjp_meta(meta: Any, *, table: AngleTable, parts: tuple[Part, ...]) -> Any:
+    flat = (sum(part.size for part in parts),)
+    return tuple([(shape, meta[1]) for shape in (flat, *[p.shape for p in parts if p.batched])])
 
 
 _ASSEMBLE = Op("assemble_angles", _assemble, _rule, _assemble_meta)

@@ -121,7 +121,12 @@ def _feature(leaf: Input, inputs: Mapping[str, Any]) -> Given:
 def _tensor(value: Any, dtype: DType, what: str) -> Tensor:
     """Return a real tensor of the leaf's dtype; a given Tensor keeps its history."""
     if not isinstance(value, Tensor):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise BindingError(
+                f"{what} needs rows of one length, a regular array: {error}."
+            ) from None
         if array.dtype.kind not in "biuf":
             raise BindingError(f"{what} needs real numbers, got dtype {array.dtype}.")
         return Tensor(array, dtype=dtype)

@@ -221,11 +221,13 @@ class Circuit(RunMethods, _GateMethods):
         """
         if matrix is None:
             return self.unitary_matrix(**options)
-        if options:
-            raise GateError(f"unitary needs a matrix and qubits, got {sorted(options)}.")
-        where = () if qubits is None else qubits
+        if options or qubits is None:
+            raise GateError(
+                f"unitary needs a matrix and qubits, got qubits {qubits} and {sorted(options)}. "
+                "Options belong to run methods."
+            )
         return self.append(
-            "unitary", where, payload=matrix, controls=controls, ctrl_state=ctrl_state
+            "unitary", qubits, payload=matrix, controls=controls, ctrl_state=ctrl_state
         )
 
     # -- derived circuits ------------------------------------------------------------------------
@@ -269,6 +271,7 @@ class Circuit(RunMethods, _GateMethods):
         """Return a circuit of its own with the same gates and the same Parameters."""
         made = self._like(self._instructions)
         made._measurements = Measurements(self._measurements.clbits)
+        made.import_report = self.import_report
         return made
 
     __copy__ = copy

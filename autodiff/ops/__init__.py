@@ -11,7 +11,6 @@ from autodiff.ops import (
     contraction,
     diagonals,
     elementwise,
-    elementwise,
     extremes,
     gather,
     index,

@@ -67,7 +67,7 @@ class Listing:
         return [
             v
             for v in entering
-            if not self.travels(v) and (self.users[v] or v in self.slots and v in self.outputs)
+            if not self.travels(v) and (self.users[v] or (v in self.slots and v in self.outputs))
         ]
 
     @property

@@ -197,15 +197,15 @@ def measure_tile(
 
 
 @compiled
-def sign_sums(words: Array, projectors: Array, fixed: Array, sums: Array) -> None:
+def sign_sums(words: Array, projectors: Array, signs: Array, sums: Array) -> None:
     """Give sums, or factors, of words and projectors the signs and zeros of their lanes."""
     V = vlen(sums)
     for t in range(words.shape[0]):
         at = words[t, WORD_SIGNS] * V
-        vstore(sums, t * V, vmul(vload(sums, t * V), vload(fixed, at)))
+        vstore(sums, t * V, vmul(vload(sums, t * V), vload(signs, at)))
     for t in range(projectors.shape[0]):
         o, at = (words.shape[0] + t) * V, projectors[t, PROJECTOR_MASK] * V
-        vstore(sums, o, vmul(vload(sums, o), vload(fixed, at)))
+        vstore(sums, o, vmul(vload(sums, o), vload(signs, at)))
 
 
 @compiled
@@ -276,6 +276,8 @@ def forward(
     groups: Array,
     words: Array,
     projectors: Array,
+    limits: Array,
+    signs: Array,
     links: Array,
     shares: Array,
     angles: Array,
@@ -284,6 +286,7 @@ def forward(
     coefficients: Array,
     final: Array,
     values: Array,
+    nothing: Array,
     work: Array,
     control: Array,
 ) -> None:
@@ -308,10 +311,10 @@ def forward(
         if count:
             for at in range(0, count * V, V):
                 vstore(sums, at, vzero(b))
-            measure_tile(b, k, groups, words, projectors, items, zero, sums, scratch)
-            sign_sums(words, projectors, fixed, sums)
+            measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
+            sign_sums(words, projectors, signs, sums)
             store_values(
-                sums, links, shares, coefficients, sample, wide, batch, values, values[:, :0]
+                sums, links, shares, coefficients, sample, wide, batch, values, nothing
             )
         store_rows(final, sample, wide, batch, b, k, zero, orders[1])
 
@@ -327,6 +330,8 @@ def reverse(  # budget: the order of a sweep
     groups: Array,
     words: Array,
     projectors: Array,
+    limits: Array,
+    signs: Array,
     links: Array,
     shares: Array,
     angles: Array,
@@ -338,6 +343,7 @@ def reverse(  # budget: the order of a sweep
     out: Array,
     by_term: Array,
     by_state: Array,
+    nothing: Array,
     work: Array,
     control: Array,
 ) -> None:
@@ -364,19 +370,19 @@ def reverse(  # budget: the order of a sweep
             if by_term.shape[1]:
                 for at in range(0, count * V, V):
                     vstore(sums, at, vzero(b))
-                measure_tile(b, k, groups, words, projectors, items, zero, sums, scratch)
-                sign_sums(words, projectors, fixed, sums)
+                measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
+                sign_sums(words, projectors, signs, sums)
                 store_values(
-                    sums, links, shares, coefficients, sample, wide, batch, out[:, :0], by_term
+                    sums, links, shares, coefficients, sample, wide, batch, nothing, by_term
                 )
             fill_factors(
                 links, shares, coefficients, weights, sample, wide, batch, sums, count
             )
-            sign_sums(words, projectors, fixed, sums)
+            sign_sums(words, projectors, signs, sums)
             start_words(b, c, k, groups, words, zero, sums, scratch)
             for t in range(projectors.shape[0]):
                 f = vload(sums, (words.shape[0] + t) * V)
-                start_projector(b, c, k, projectors, t, items, zero, f)
+                start_projector(b, c, k, projectors, t, limits, zero, f)
         for at in range(0, E.shape[0], V):
             vstore(E, at, vzero(b))
         for at in range(0, G.shape[0], V):

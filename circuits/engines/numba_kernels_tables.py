@@ -20,7 +20,6 @@ from circuits.engines.numba_kernels_gates import (
     LAST,
     LIVE,
     MASK,
-    ODD,
     OUT,
     PHASE,
     SIGNS,
@@ -173,7 +172,7 @@ def _prepare_turn(
     at = ops[i, ENTRY] * V
     keep = at + 4 * V
     q = (one, zero, zero, zero)
-    for e in range(ops[i, FIRST], ops[i, LAST], 2):
+    for e in range(ops[i, FIRST], ops[i, LAST], 3):
         f = _factor(items[e], items[e + 1], numbers, L, slots)
         vstore(C, keep, f[0])
         vstore(C, keep + V, f[1])
@@ -306,10 +305,10 @@ def _turned_back(q: Array, e: Array) -> Array:
 def _finish_turn(ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int) -> None:
     """Every factor's share: the environment, turned back to stand right after the factor."""
     V, half = vlen(C), vfill(C, 0.5)
-    live, first, last, column = ops[i, LIVE] * V, ops[i, FIRST], ops[i, LAST], ops[i, OUT]
+    live, first, last = ops[i, LIVE] * V, ops[i, FIRST], ops[i, LAST]
     e = (vload(E, live), vload(E, live + V), vload(E, live + 2 * V))
-    at = (ops[i, ENTRY] + 4) * V + 2 * V * (last - first)
-    for f in range(last - 2, first - 2, -2):
+    at = ops[i, ENTRY] * V + 4 * V * ((last - first) // 3 + 1)
+    for f in range(last - 3, first - 3, -3):
         kind, source = items[f], items[f + 1]
         at -= 4 * V
         if kind == ABOUT_X:
@@ -319,11 +318,10 @@ def _finish_turn(ops: Array, i: int, items: Array, C: Array, E: Array, G: Array,
         elif kind == ABOUT_Z:
             _add(G, (1 + source) * V, vmul(half, e[2]))
         elif kind == COLUMN:
-            o = (1 + slots + column) * V
+            o = (1 + slots + items[f + 2]) * V
             _add(G, o, e[0])
             _add(G, o + V, e[1])
             _add(G, o + 2 * V, e[2])
-            column += 3
         if f > first:
             q = (vload(C, at), vload(C, at + V), vload(C, at + 2 * V), vload(C, at + 3 * V))
             e = _turned_back(q, e)

@@ -181,8 +181,8 @@ def split_unitaries(
 
     U = e^{i phase} (w - i (x X + y Y + z Z)), where e^{2 i phase} is the determinant.
 
-    >>> split_unitaries(np.array([[0, 1], [1, 0]], complex))[0].round(3).tolist()
-    [0.0, 1.0, 0.0, 0.0]
+    >>> split_unitaries(np.array([[0, 1], [1, 0]], complex))[1] / np.pi
+    np.float64(0.5)
     """
     determinants = matrices[..., 0, 0] * matrices[..., 1, 1]
     determinants = determinants - matrices[..., 0, 1] * matrices[..., 1, 0]

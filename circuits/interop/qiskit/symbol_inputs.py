@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from qiskit import QuantumCircuit
@@ -20,9 +21,12 @@ from circuits.interop.qiskit.expressions import Symbols
 
 
 def identity(parameter: QiskitParameter) -> str:
-    """Return what identifies a Parameter; elements of a vector share their vector's uuid."""
+    """Return what identifies a Parameter: its uuid, or its vector's with the index.
+
+    Qiskit counts the uuids of a vector's elements up from that of the vector.
+    """
     if isinstance(parameter, ParameterVectorElement):
-        return f"{parameter.uuid}[{parameter.index}]"
+        return f"{UUID(int=parameter.uuid.int - parameter.index)}[{parameter.index}]"
     return str(parameter.uuid)
 
 

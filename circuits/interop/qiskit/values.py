@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from qiskit import QuantumCircuit, qpy
+from qiskit.exceptions import QiskitError
 
 from autodiff import Parameter
 from circuits.circuit import Circuit
@@ -92,7 +94,7 @@ def load_circuit(path: str | Path) -> Circuit:
     try:
         with open(path, "rb") as file:
             circuits = qpy.load(file)
-    except qpy.QpyError as error:
+    except (QiskitError, struct.error) as error:
         raise ConversionError(
             f"load_qpy needs a QPY file, got {str(path)!r}: {error}. Write it with save_qpy."
         ) from error

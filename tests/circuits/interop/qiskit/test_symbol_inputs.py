@@ -11,7 +11,7 @@ from qiskit.circuit import Parameter, ParameterVector
 from qiskit.circuit.library import efficient_su2, zz_feature_map
 from qiskit.quantum_info import SparsePauliOp, Statevector
 
-from circuits import ConversionError, Z
+from circuits import BindingError, ConversionError, Z
 from circuits.interop import from_qiskit
 from circuits.interop.qiskit.symbol_inputs import identity
 
@@ -118,3 +118,17 @@ def test_values_are_given_by_vector() -> None:
     rows = np.array([[0.1, 0.2, 0.3], [1.0, 1.0, 1.0]])
     found = imported.expectation(Z(0), values={w: rows}, engine="reference")
     assert found.tolist() == pytest.approx(np.cos(rows.sum(axis=1)))
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ({V: [0.1, 0.2]}, "one number for each of the 12 elements of ParameterVector"),
+        ({V: 0.1}, r"12 elements of ParameterVector.*got shape \(\)"),
+        ({Parameter("b"): 0.1}, "Parameters of the circuit or their names"),
+    ],
+    ids=["short", "number", "unknown"],
+)
+def test_values_that_do_not_fit_are_refused(values: Any, match: str) -> None:
+    with pytest.raises(BindingError, match=match):
+        from_qiskit(mixed(), values=values)
