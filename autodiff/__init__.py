@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autodiff import ops  # fills the table: first
 from autodiff.backward import grad
 from autodiff.checking import gradcheck
+from autodiff.counters import reset_stats, stats
 from autodiff.custom import custom_op
 from autodiff.dtypes import C64, C128, F32, F64, complex64, complex128, float32, float64
 from autodiff.errors import (
@@ -21,17 +22,27 @@ from autodiff.errors import (
     GradientError,
     IterationError,
     ParameterError,
+    QueuedOpError,
     ShapeError,
+    StaleHandleError,
     StorageBusy,
     TraceError,
     VersionError,
 )
+from autodiff.graph import graph_mode, local_graph_mode
 from autodiff.methods import install
 from autodiff.modes import enable_grad, is_grad_enabled, no_grad
 from autodiff.parameter import Parameter
+from autodiff.placement import sync_weights
 from autodiff.program import Program
+from autodiff.runtime.executor import Executor, IngressContract
+from autodiff.runtime.location import ExecutionLocation
+from autodiff.runtime.runtime import Runtime
+from autodiff.runtime.transfer import HostCopy, TransferProvider, TransferRequest
 from autodiff.table import FUNCTIONS
+from autodiff.tape import grad_tape
 from autodiff.tensors import Tensor, from_dlpack
+from autodiff.tracing import trace_reads
 from autodiff.transforms import hessian, hvp, jacobian, value_and_grad, vjp
 
 install(Tensor)
@@ -46,16 +57,25 @@ __all__ = [
     "DTypeError",
     "DeviceMismatch",
     "DeviceUnavailable",
+    "ExecutionLocation",
+    "Executor",
     "GradcheckError",
     "GradientError",
+    "HostCopy",
+    "IngressContract",
     "IterationError",
     "Parameter",
     "ParameterError",
     "Program",
+    "QueuedOpError",
+    "Runtime",
     "ShapeError",
+    "StaleHandleError",
     "StorageBusy",
     "Tensor",
     "TraceError",
+    "TransferProvider",
+    "TransferRequest",
     "VersionError",
     "complex64",
     "complex128",
@@ -65,14 +85,21 @@ __all__ = [
     "float64",
     "from_dlpack",
     "grad",
+    "grad_tape",
     "gradcheck",
+    "graph_mode",
     "hessian",
     "hvp",
     "is_grad_enabled",
     "jacobian",
+    "local_graph_mode",
     "no_grad",
     "ops",
+    "reset_stats",
+    "stats",
+    "sync_weights",
     "tensor",
+    "trace_reads",
     "value_and_grad",
     "vjp",
 ]

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from autodiff.device import CPU
 from autodiff.dispatch import apply, traced_constant
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.errors import GradientError, ShapeError, VersionError
-from autodiff.modes import enable_grad, no_grad
-from autodiff.node import Autograd, History, Lazy, Node, State
+from autodiff.modes import enable_grad, modes, no_grad
+from autodiff.node import Autograd, Cell, History, Lazy, Node, Queued, State
 from autodiff.ops.declare import fit
-from autodiff.storage import next_serial
+from autodiff.storage import Storage, next_serial
 from autodiff.table import OPS
 from autodiff.tensors import Tensor
 
@@ -57,7 +57,7 @@ def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
                 f"backward() without a gradient needs a real tensor of shape (), got "
                 f"{tensor._label()}. Either {what}, or call backward(gradient=g)."
             )
-        return _filled(np.ones((), tensor.dtype), tensor)
+        return _filled("ones_like", tensor)
     if not isinstance(gradient, Tensor):
         gradient = Tensor(gradient, device=tensor.device)
     wanted = (tensor.shape, tensor.dtype, tensor.device)
@@ -69,10 +69,16 @@ def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
     return gradient
 
 
-def _filled(array: NDArray[Any], like: Tensor) -> Tensor:  # Any: the dtype is that of ``like``
-    """Return a tensor of a fixed value; in a traced backward pass it is a constant of the trace."""
-    tensor = Tensor(array, device=like.device)
+def _filled(name: str, like: Tensor) -> Tensor:
+    """Return ones or zeros; on a device it makes them itself, in a trace they are a constant."""
+    if like.device != CPU:
+        made: Tensor = apply(OPS[name], like.detach())
+        return made
+    tensor = Tensor(_FILL[name](like.shape, like.dtype))
     return traced_constant(tensor) if like._cell.state is State.ABSTRACT else tensor
+
+
+_FILL = {"ones_like": np.ones, "zeros_like": np.zeros}
 
 
 class Sweep:
@@ -93,7 +99,7 @@ class Sweep:
         #: cotangents that are complete, with the tensor they belong to
         self.results: Results = {}
         self._started = next_serial()
-        self._given = {id(seed._cell.storage) for _, seed in seeds}
+        self._given = {id(part) for _, seed in seeds for part in _memory_of(seed._cell)}
 
     def run(self) -> None:
         """Compute every cotangent that is asked for; changes no gradient."""
@@ -190,22 +196,37 @@ class Sweep:
                 meta = tensor._meta
                 if meta.history is not None and not meta.retains_grad:
                     continue
-                if meta.raw_grad is None:
-                    meta.raw_grad = g if isinstance(g, Lazy) else self.own(g)
+                present = meta.grad if meta.raw_grad is not None else None
+                if present is None and isinstance(g, Lazy):
+                    # While ops are queued, its own join the pass that they belong to.
+                    meta.raw_grad = g.tensor() if modes.queues else g
+                elif present is None:
+                    meta.raw_grad = self.own(evaluated(g))
                 else:
-                    meta.grad = apply(OPS["add"], meta.grad, evaluated(g))
+                    meta.grad = apply(OPS["add"], present, evaluated(g))
 
     def own(self, g: Tensor) -> Tensor:
         """Return ``g`` with memory that no seed, operand or other gradient shares."""
         if g._cell.state is State.ABSTRACT:
             return g  # without memory; a run of the traced program owns what it gives
-        storage = g._cell.require_storage()
-        fresh = storage.serial > self._started and id(storage) not in self._given
-        if not fresh or g._cell.strides is not None:
+        memory = _memory_of(g._cell)
+        own = g._cell.strides is None and not self._given.intersection(map(id, memory))
+        if not (own and _is_fresh(g._cell, self._started)):
             g = apply(OPS["copy"], g)
-            storage = g._cell.require_storage()
-        self._given.add(id(storage))
+            memory = _memory_of(g._cell)
+        self._given.update(map(id, memory))
         return g
+
+
+def _memory_of(cell: Cell) -> tuple[Cell | Storage, ...]:
+    """Return what stands for a value's memory: the cell, too, as a pending one has no storage."""
+    return (cell,) if cell.storage is None else (cell, cell.storage)
+
+
+def _is_fresh(cell: Cell, mark: int) -> bool:
+    """Whether a value was made after ``mark``, in memory of its own."""
+    made: Storage | Queued | None = cell.storage or cell.queued
+    return made is not None and made.serial > mark
 
 
 def leading_to(needed: Collection[Key], order: Sequence[History]) -> list[History]:
@@ -361,5 +382,5 @@ def grad(
 def _result(sweep: Sweep, x: Tensor) -> Tensor:
     entry = sweep.results.get(key_of(x._meta))
     if entry is None:
-        return _filled(np.zeros(x.shape, x.dtype), x)
+        return _filled("zeros_like", x)
     return sweep.own(evaluated(entry[1]))

@@ -8,6 +8,7 @@ import threading
 from autodiff.backends.interface import Array, Backend
 from autodiff.backends.numpy_backend import NumpyBackend
 from autodiff.errors import DeviceUnavailable
+from autodiff.observing import observe, observers
 
 CPU = "cpu"
 
@@ -65,9 +66,12 @@ def backend_of(device: str) -> Backend:
 
 
 def move(buffer: Array, source: str, destination: str) -> Array:
-    """Copy a buffer from one device to another, by way of the host between two devices."""
+    """Copy a buffer from a device to another one, by way of the host if neither is that."""
     host = buffer if source == CPU else backend_of(source).to_host(buffer)
-    return host if destination == CPU else backend_of(destination).from_host(host)
+    copy = host if destination == CPU else backend_of(destination).from_host(host)
+    if observers:
+        observe("transfer", copy)
+    return copy
 
 
 def known_devices() -> tuple[str, ...]:

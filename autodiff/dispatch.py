@@ -1,4 +1,4 @@
-"""The only door: every op goes through ``apply``, which runs it or traces it, and records it."""
+"""The only door: every op goes through ``apply``: run, queued or traced, and recorded."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 
 from autodiff.backends.interface import Array
-from autodiff.device import CPU, backend_of
+from autodiff.sites import call_site
+from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DeviceMismatch, DTypeError, TraceError
 from autodiff.modes import modes
 from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State
+from autodiff.pool import pool_of
+from autodiff.queue import queue_of, share
 from autodiff.storage import Storage
 from autodiff.tensors import Operand, Tensor
 
 _ABSTRACT = State.ABSTRACT
+_cpu = backend_of(CPU)
 _WEAK = (float, int, complex, bool)  # exactly these types: np.float64 is a float, but not weak
 _weak_dtypes: dict[tuple[object, ...], DType] = {}
 
 
 def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the row's; see below
-    """Run or trace ``op`` on tensors and numbers, and record it where a gradient needs it.
+    """Run, queue or trace ``op``, and record it where a gradient needs it.
 
     Args:
         op: a row of the table.
@@ -32,7 +36,7 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         One Tensor, or a tuple of ``op.outputs`` Tensors.
 
     Raises:
-        DeviceMismatch: operands on two devices.
+        DeviceMismatch: operands on two devices; numbers travel with the launch.
     """
     inputs = lift(args)
     device, abstract, needs = CPU, False, False
@@ -40,7 +44,7 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         cell = x._cell
         if cell.state is _ABSTRACT:
             abstract = True
-        if cell.device != device:
+        elif cell.device != device:
             device = _common_device(inputs)
         if x._meta.requires_grad:
             needs = True
@@ -48,7 +52,12 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
     if abstract:
         inputs = tuple([_in_trace(x) for x in inputs])
     node = Node(op, inputs, attrs) if needs or abstract else None
-    cells = _trace(op, inputs, attrs, node) if abstract else _run(op, inputs, attrs, device)
+    if abstract:
+        cells = _trace(op, inputs, attrs, node)
+    elif device == CPU and not op.moves:
+        cells = _run(op, inputs, attrs)
+    else:
+        cells = _run_on_device(op, inputs, attrs, device)
     history = None
     if needs:
         assert node is not None
@@ -64,17 +73,60 @@ def _result(cell: Cell, history: History | None, index: int) -> Tensor:
     return Tensor._wrap(cell, Autograd(True, history, index) if recorded else Autograd())
 
 
-def _run(
-    op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any], device: str
-) -> tuple[Cell, ...]:
-    """Compute now."""
-    backend = backend_of(device)
-    result = op.forward(backend.xp, *[x._cell.read() for x in inputs], **attrs)
+def _run(op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Cell, ...]:
+    """Compute now, on the CPU."""
+    result = op.forward(_cpu.xp, *[x._cell.read() for x in inputs], **attrs)
     if op.view:
         return (_view_cell(result, inputs[0]._cell),)
     if type(result) is not tuple:
-        return (_computed(backend.own(result), device),)
-    return tuple([_computed(backend.own(value), device) for value in result])
+        return (_computed(_cpu.own(result), CPU),)
+    return tuple([_computed(_cpu.own(value), CPU) for value in result])
+
+
+def _run_on_device(
+    op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any], device: str
+) -> tuple[Cell, ...]:
+    """Move, queue, or launch now."""
+    if op.moves:
+        return (_moved(inputs[0]._cell, attrs["device"]),)
+    if op.draws:
+        raise DeviceMismatch(
+            f"{op.name} draws random numbers and needs the CPU, got operands on {device}. "
+            "Draw on the host, and move the result with .to(device)."
+        )
+    site = call_site(3)
+    if modes.queues:
+        queue = queue_of(device)
+        if op.resident and op.meta is not None:
+            return queue.add(op, inputs, attrs, site)
+        queue.run()
+    backend = backend_of(device)
+    operands = [x._cell.read() for x in inputs]
+    made = backend.launch(op.forward, operands, attrs, op.name, backend.storage_classes[0])
+    if op.view:
+        source = inputs[0]._cell
+        cells = [_view_cell(made, source)]
+        if cells[0].storage is source.storage:
+            return tuple(cells)
+    else:
+        values = made if type(made) is tuple else (made,)
+        cells = [_computed(backend.own(value), device) for value in values]
+    for cell in cells:
+        pool_of(device).add(cell.require_storage(), op.name, site)
+    return tuple(cells)
+
+
+def _moved(cell: Cell, device: str) -> Cell:
+    """Copy a value to a device; its storage keeps that copy, so that the next move costs nothing.
+
+    Of a view only its own elements are moved.
+    """
+    if cell.strides is None:
+        buffer = cell.require_storage().read(device)
+    else:
+        part = backend_of(cell.device).own(cell.read())
+        buffer = move(part, cell.device, device)
+    return Cell(cell.shape, cell.dtype, device, Storage(buffer, device))
 
 
 def _computed(buffer: Array, device: str) -> Cell:
@@ -83,14 +135,11 @@ def _computed(buffer: Array, device: str) -> Cell:
 
 def _view_cell(result: Any, source: Cell) -> Cell:  # Any: the backend's array type
     """Return a cell that shares the source's storage if the result shares its memory."""
-    backend = backend_of(source.device)
-    storage = source.require_storage()
-    spec = backend.view_of(result, storage.read(source.device))
-    if spec is not None:
-        strides, offset = spec
-        shape, dtype = result.shape, result.dtype
-        return Cell(shape, dtype, source.device, storage, strides=strides, offset=offset)
-    return _computed(backend.own(result), source.device)
+    cell = Cell(result.shape, result.dtype, source.device, None)
+    share(cell, source, result)
+    if cell.storage is None:
+        return _computed(backend_of(source.device).own(result), source.device)
+    return cell
 
 
 def _trace(
@@ -171,7 +220,12 @@ def _weak_dtype(dtypes: tuple[DType, ...], kind: type) -> DType:
 
 def _common_device(inputs: tuple[Tensor, ...]) -> str:
     """Return the one device of all operands; constants of shape () travel with the launch."""
-    devices = {x.device for x in inputs if x._meta.kind is not Kind.CONSTANT or x.shape}
+    devices = {
+        x.device
+        for x in inputs
+        if x._cell.state is not _ABSTRACT
+        and (x.device != CPU or x.shape or x._meta.kind is not Kind.CONSTANT)
+    }
     if len(devices) > 1:
         raise DeviceMismatch(
             f"an op needs operands on one device, got {sorted(devices)}. Move one with .to(device)."

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from autodiff.backward import run_backward
-from autodiff.device import canonical_device
 from autodiff.modes import is_grad_enabled
 from autodiff.table import FUNCTIONS, METHODS
 from autodiff.tensors import Operand, Tensor
@@ -53,15 +52,6 @@ class TensorMethods:
     def backward_with_grad_retain_graph(self, gradient: Tensor) -> None:
         """Return ``backward(gradient=gradient, retain_graph=True)``."""
         run_backward(cast("Tensor", self), gradient, retain_graph=True)
-
-    def to(self, device: str) -> Tensor:
-        """Return this tensor on a device; on its own device, itself.
-
-        Raises:
-            DeviceUnavailable: this version or machine has no such device.
-        """
-        canonical_device(device)
-        return cast("Tensor", self)
 
     @property
     def real(self) -> Tensor:

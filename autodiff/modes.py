@@ -1,4 +1,4 @@
-"""Whether ops are recorded: a property of the thread, never of the process."""
+"""Whether ops are recorded, and whether they are queued: per thread, never per process."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])  # Any: any function can be decorated
 
 class _Modes(threading.local):
     grad = True
+    graph = False
+    check = False
+    queues = False  # graph mode is on, and ops are not to run at their own calls
 
 
 modes = _Modes()

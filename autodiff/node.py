@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from pathlib import Path
-from types import CodeType
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autodiff.backends.interface import Array
-from autodiff.device import backend_of
+from autodiff.sites import call_site
+from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, TraceError
 from autodiff.storage import Storage
@@ -27,13 +26,15 @@ Attrs = Mapping[str, Any]
 Cotangents = Sequence["Tensor | Lazy | None"]
 Rule = Callable[..., Cotangents]
 
-_PACKAGE = str(Path(__file__).parent)
+#: Bytes up to which a host read of a part moves the whole storage, so that the next one is free.
+_MOVED_WHOLE = 1 << 16
 
 
 class State(Enum):
-    """Whether a cell has its value."""
+    """Whether a cell has its value, waits for it in graph mode's queue, or never will have one."""
 
     CONCRETE = "concrete"
+    PENDING = "pending"
     ABSTRACT = "abstract"
 
 
@@ -55,7 +56,11 @@ class Op:
         view: the result may share the operand's memory (reshape, basic indexing, ...).
         per_sample: ``per_sample(attrs, ranks)`` rewrites attrs for operands that carry a batch axis
             in front (axes and indices counted from the end); None: the op has no such meaning.
-        draws: the op would draw random numbers (never on a device).
+        draws: the op draws random numbers, which it may not do on a device.
+        resident: the op may wait in graph mode's queue; it needs ``meta`` for that. Else it runs
+            at once, and what is queued before it.
+        moves: the op copies its operand to the device in ``attrs["device"]``; the dispatch point
+            does it, as no forward knows a device.
         samples: ``samples(draw)`` to ``((args, attrs), ...)`` for the table test, where
             ``draw(*shape)`` gives an array of the dtype under test in the op's domain.
         domain: bounds of real operands, and of real and imaginary parts, in the table test.
@@ -64,8 +69,8 @@ class Op:
     """
 
     __slots__ = (
-        "doc", "domain", "draws", "forward", "meta", "name", "outputs", "per_sample",
-        "reads_outputs", "samples", "takes_complex", "view", "vjp",
+        "doc", "domain", "draws", "forward", "meta", "moves", "name", "outputs", "per_sample",
+        "reads_outputs", "resident", "samples", "takes_complex", "view", "vjp",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +85,8 @@ class Op:
         view: bool = False,
         per_sample: Callable[[Attrs, Sequence[int]], Attrs] | None = None,
         draws: bool = False,
+        resident: bool = True,
+        moves: bool = False,
         samples: Callable[..., Sequence[tuple[tuple[Any, ...], Attrs]]] | None = None,
         domain: tuple[float, float] = (-2.0, 2.0),
         takes_complex: bool = True,
@@ -94,6 +101,8 @@ class Op:
         self.view = view
         self.per_sample = per_sample
         self.draws = draws
+        self.resident = resident
+        self.moves = moves
         self.samples = samples
         self.domain = domain
         self.takes_complex = takes_complex
@@ -128,35 +137,23 @@ class Node:
         versions: list[int] = []
         for x in inputs:
             storage = x._cell.storage
-            versions.append(0 if storage is None else storage.version)
+            versions.append(x._cell.first_version if storage is None else storage.version)
         self.versions = versions
-        self.site = _call_site()
+        self.site = call_site()
 
     @property
     def line(self) -> str:
         """Where the user's code asked for this op, as ``file:line``."""
-        code, position = self.site
-        lines = (line for start, end, line in code.co_lines() if start <= position < end)
-        return f"{code.co_filename}:{next(lines, None) or code.co_firstlineno}"
+        return self.site.line
 
 
-class _Inside(dict[str, bool]):
-    """Whether a source file belongs to this package; each file is looked at once."""
+class Queued(Protocol):
+    """An op that waits in graph mode's queue; ``serial`` is 0 for one whose result is a view."""
 
-    def __missing__(self, filename: str) -> bool:
-        self[filename] = inside = filename.startswith(_PACKAGE)
-        return inside
+    serial: int
 
-
-_inside = _Inside()
-
-
-def _call_site() -> tuple[CodeType, int]:
-    """Return code and position of the nearest frame outside this package; the line costs more."""
-    frame = sys._getframe(2)
-    while _inside[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    def force(self) -> None:
+        """Run the queue, or raise the error that it met."""
 
 
 class Cell:
@@ -164,20 +161,14 @@ class Cell:
 
     ``strides is None`` means the whole storage, contiguous; else the cell is a view of it, and
     strides and offset count elements. An ABSTRACT cell has no storage but the node that would
-    compute it.
+    compute it, a PENDING one the queued op that will. ``first_version`` is that of a storage to be:
+    a view of an existing one starts where that stands.
     """
 
     __slots__ = (
-        "device",
-        "dtype",
-        "index",
-        "node",
-        "offset",
-        "shape",
-        "state",
-        "storage",
-        "strides",
-    )
+        "__weakref__", "device", "dtype", "first_version", "index", "node", "offset", "queued",
+        "shape", "state", "storage", "strides",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -191,6 +182,8 @@ class Cell:
         index: int = 0,
         strides: Shape | None = None,
         offset: int = 0,
+        queued: Queued | None = None,
+        first_version: int = 0,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -201,14 +194,19 @@ class Cell:
         self.index = index
         self.strides = strides
         self.offset = offset
+        self.queued = queued
+        self.first_version = first_version
 
     @property
     def version(self) -> int:
         """The storage's version; placeholders have none to change."""
-        return self.storage.version if self.storage is not None else 0
+        return self.storage.version if self.storage is not None else self.first_version
 
     def require_storage(self) -> Storage:
-        """Return the storage, or refuse a placeholder."""
+        """Return the storage, after the queue has run if need be; refuse a placeholder."""
+        queued = self.queued
+        if queued is not None:
+            queued.force()
         if self.storage is None:
             raise TraceError(
                 f"a value needs a run, got a placeholder of shape {self.shape}. "
@@ -222,11 +220,25 @@ class Cell:
         base = storage.read(self.device)
         return base if self.strides is None else self.view_on(base)
 
-    def view_on(self, base: Array) -> Array:
-        """Return this cell's part of a buffer that has the storage's layout."""
+    def read_on_host(self) -> Array:
+        """Return the read-only host array; the storage keeps the copy that this may need.
+
+        Of a large storage on a device, a small part is moved by itself.
+        """
+        storage = self.require_storage()
+        if self.strides is not None and CPU not in storage.locations:
+            base = storage.read(self.device)
+            if base.nbytes > _MOVED_WHOLE and 2 * prod(self.shape) < base.size:
+                part = backend_of(self.device).own(self.view_on(base))
+                return move(part, self.device, CPU)
+        return self.view_on(storage.read(CPU), CPU)
+
+    def view_on(self, base: Array, location: str | None = None) -> Array:
+        """Return this cell's part of a buffer (on its device) that has the storage's layout."""
         if self.strides is None:
             return base
-        return backend_of(self.device).view(base, self.shape, self.strides, self.offset, self.dtype)
+        backend = backend_of(location or self.device)
+        return backend.view(base, self.shape, self.strides, self.offset, self.dtype)
 
 
 class History:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from autodiff.dtypes import DIFFERENTIABLE
 from autodiff.errors import AutodiffError, ParameterError
 from autodiff.node import Kind, State
+from autodiff.pool import keep
 from autodiff.tensors import Tensor
 
 
@@ -39,6 +40,7 @@ class Parameter(Tensor):
     ) -> None:
         source = _leaf(data, dtype)
         self._cell, self._meta = source._cell, source._meta
+        keep(self._cell.require_storage())
         meta = self._meta
         meta.requires_grad = True
         meta.trainable = True

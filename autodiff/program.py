@@ -232,7 +232,7 @@ class _Capture:
         if self.is_slot(x):
             self.slots.append(x)
             return Ref(Place.SLOT, len(self.slots) - 1)
-        if x._meta.kind is not Kind.CONSTANT:
+        if x._meta.kind is not Kind.CONSTANT and not _is_traced_constant(x):
             raise self.refuse(x)
         self.constants.append(x.deep_clone())
         return Ref(Place.CONSTANT, len(self.constants) - 1)
@@ -261,6 +261,11 @@ def _all_public(op: Op) -> Op:
         per_sample=op.per_sample,
         draws=op.draws,
     )
+
+
+def _is_traced_constant(x: Tensor) -> bool:
+    """Whether a handle is on a fixed value in a trace, which a detached one is as well."""
+    return x._cell.state is State.ABSTRACT and x._cell.storage is not None
 
 
 def _identity(x: Tensor) -> int:

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from autodiff.backends.interface import Array
-from autodiff.call_site import Site
+from autodiff.sites import Site
 from autodiff.device import backend_of, move
 from autodiff.errors import ShapeError, StaleHandleError, StorageBusy
+from autodiff.observing import observe, observers
 
 _serials = itertools.count()
 _lock = threading.Lock()
-
-#: Who is told of every access: ``observer(kind, bytes)``. ``trace_reads`` sets them.
-observers: list[Callable[[str, int], None]] = []
 
 
 def next_serial() -> int:
@@ -133,6 +131,19 @@ class Storage:
                 # The user may have kept a view of ``value``.
                 self._install(backend_of(location).writable_copy(value), location)
 
+    def rehome(self, location: str) -> None:
+        """Make ``location`` the home. The value stays; a graph recorded before is out of date.
+
+        Raises:
+            StorageBusy: ``storage_mut`` holds the storage open.
+            StaleHandleError: the value belongs to a pass that is over.
+        """
+        with self._unread("move"):
+            if location not in self._copies:
+                self._materialise(location)
+            self.home = location
+            self.version += 1
+
     # -- who still has to read ---------------------------------------------------------------------
 
     def add_reader(self, reader: Reader) -> bool:
@@ -193,8 +204,6 @@ class Storage:
             raise self._stale_error()
         source = self.home if self.home in copies else next(iter(copies))
         copies[location] = copy = move(copies[source], source, location)
-        if observers:
-            observe("transfer", copy)
         return copy
 
     def _install(self, value: Array, location: str) -> None:
@@ -214,13 +223,7 @@ class Storage:
         assert self.origin is not None
         op, site, generation = self.origin
         return StaleHandleError(
-            f"a read needs a value of the present pass, got the result of {op} ({site.line}), which "
-            f"was computed on {self.home} in pass {generation} and is gone. Build it inside the "
-            "grad_tape, or make it a Parameter."
+            f"a read needs a value of the present pass, got the result of {op} ({site.line}), "
+            f"which was computed on {self.home} in pass {generation} and is gone. Build it inside "
+            "the grad_tape, or make it a Parameter."
         )
-
-
-def observe(kind: str, value: Array) -> None:
-    """Tell the observers of one access."""
-    for observer in observers:
-        observer(kind, value.nbytes)

@@ -1,39 +1,47 @@
-"""Passes: what was computed on a device in one pass is dropped when the next one begins.
-
-A pool belongs to a thread and a device. Parameters, optimizer state and uploaded leaves are in no
-pool, and survive.
-"""
+"""grad_tape: where a pass on a device begins."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from weakref import WeakSet
 
-from autodiff.call_site import Site
+from autodiff.pool import thread_pools
 from autodiff.queue import run_queues
-from autodiff.storage import Origin, Storage
 
 
-class Pool:
-    """The values that one thread has computed on one device in the present pass."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        self._members: WeakSet[Storage] = WeakSet()
-
-    def add(self, storage: Storage, op: str, site: Site) -> None:
-        """Let a storage end with the present pass."""
-        storage.origin = Origin(op, site, self.generation)
-        self._members.add(storage)
-
-    def reset(self) -> None:
-        """Begin a pass: every value of the earlier ones is gone, its memory is free."""
-        self.generation += 1
-        for storage in list(self._members):
-            if storage.origin is not None:  # None: kept
-                storage.clear()
-        self._members.clear()
+class _Depth(threading.local):
+    value = 0
 
 
+_depth = _Depth()
+
+
+@contextmanager
+def grad_tape() -> Iterator[None]:
+    """Begin a pass: on entry, what this thread computed on devices before is dropped.
+
+    Memory that the last pass took is free for this one. Parameters, optimizer state and uploaded
+    leaves survive, and so does everything on the CPU. Reading any other value of an earlier pass,
+    gradients among them, raises ``StaleHandleError`` with the op and the line that made it. Without
+    a tape nothing is dropped. A tape inside a tape belongs to the outer pass.
+
+    >>> from autodiff import Parameter, Tensor
+    >>> p = Parameter(Tensor(3.0, device="emulated"))
+    >>> for _ in range(2):
+    ...     with grad_tape():
+    ...         (p * p).backward()
+    ...         print(p.grad.item())
+    ...         p.zero_grad()
+    6.0
+    6.0
+    """
+    if _depth.value == 0:
+        run_queues()  # what was asked for before belongs to the pass before
+        for pool in thread_pools():
+            pool.reset()
+    _depth.value += 1
+    try:
+        yield
+    finally:
+        _depth.value -= 1

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from autodiff.backends.interface import Array
-from autodiff.device import backend_of, canonical_device
+from autodiff.device import CPU, backend_of, canonical_device, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DTypeError, GradientError, ShapeError
+from autodiff.layout import TensorLayout
 from autodiff.node import Autograd, Cell, Kind
 from autodiff.protocols import TensorProtocols
 from autodiff.storage import Storage
@@ -26,13 +27,14 @@ else:
 Operand: TypeAlias = "Tensor | complex | NDArray[Any]"  # Any: every dtype
 
 
-class Tensor(TensorProtocols, _Methods):
+class Tensor(TensorLayout, TensorProtocols, _Methods):
     """An n-dimensional array that remembers how it was computed.
 
     Args:
         data: numbers, nested sequences, an array or another Tensor; the values are copied.
         dtype: NumPy dtype; by default that of ``data`` (Python floats: float64).
-        device: ``"cpu"`` (the default).
+        device: where the value lives and ops on it run; ``"cpu"`` by default. A device gets it
+            by one counted upload.
         requires_grad: record ops on this tensor, so that ``backward`` gives it a gradient.
         name: shown in error messages and in the repr.
 
@@ -68,7 +70,7 @@ class Tensor(TensorProtocols, _Methods):
             raise DTypeError(
                 f"Tensor needs numeric data, got dtype {array.dtype}. Convert it to numbers first."
             )
-        buffer = backend_of(location).from_host(array)
+        buffer = _uploaded(array, location)
         self._cell = Cell(array.shape, array.dtype, location, Storage(buffer, location))
         self._meta = Autograd(requires_grad)
         self._meta.name = name
@@ -102,56 +104,6 @@ class Tensor(TensorProtocols, _Methods):
     def device(self) -> str:
         """The device that ops on this tensor run on."""
         return self._cell.device
-
-    @property
-    def layout(self) -> str:
-        """Always ``"strided"``."""
-        return "strided"
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Steps between neighbours along each axis, in elements."""
-        cell = self._cell
-        if cell.strides is not None:
-            return cell.strides
-        steps, step = [], 1
-        for extent in reversed(cell.shape):
-            steps.append(step)
-            step *= max(extent, 1)
-        return tuple(reversed(steps))
-
-    @property
-    def offset(self) -> int:
-        """Where this tensor starts in its storage, in elements."""
-        return self._cell.offset
-
-    @property
-    def residency(self) -> tuple[str, ...]:
-        """The locations that hold a copy of the value at present."""
-        return self._cell.require_storage().locations
-
-    @property
-    def size(self) -> int:
-        """The number of elements (NumPy's word; ``numel()`` is PyTorch's)."""
-        return self.numel()
-
-    def numel(self) -> int:
-        """Return the number of elements."""
-        count = 1
-        for extent in self._cell.shape:
-            count *= extent
-        return count
-
-    def is_contiguous(self) -> bool:
-        """Return whether the elements stand in C order without gaps."""
-        if self._cell.strides is None or self.numel() == 0:
-            return True
-        step = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self._cell.strides), strict=True):
-            if extent != 1 and stride != step:
-                return False
-            step *= extent
-        return True
 
     @property
     def requires_grad(self) -> bool:
@@ -269,8 +221,12 @@ class Tensor(TensorProtocols, _Methods):
     # -- values ----------------------------------------------------------------------------------
 
     def numpy(self) -> NDArray[Any]:  # Any: the dtype is the tensor's
-        """Return the value on the host as a read-only array that never changes afterwards."""
-        return backend_of(self._cell.device).to_host(self._cell.read())
+        """Return the value on the host as a read-only array that never changes afterwards.
+
+        On a device this is a counted download; the host keeps the copy, so a second one is none.
+        """
+        cell = self._cell
+        return cell.read() if cell.device == CPU else cell.read_on_host()
 
     def item(self) -> Any:  # Any: int, float, complex or bool, by dtype
         """Return the only element as a Python number."""
@@ -292,31 +248,42 @@ class Tensor(TensorProtocols, _Methods):
             ShapeError: another shape.
             DTypeError: a dtype that cannot be cast safely within its kind (complex to real).
         """
-        array = _host_array(value, None)
-        if array.shape != self.shape:
+        given = value if isinstance(value, Tensor) else _host_array(value, None)
+        if given.shape != self.shape:
             raise ShapeError(
-                f"set_ needs a value of shape {self.shape}, got shape {array.shape}. "
+                f"set_ needs a value of shape {self.shape}, got shape {given.shape}. "
                 "Reshape it first."
             )
-        if not np.can_cast(array.dtype, self.dtype, "same_kind"):
+        if not np.can_cast(given.dtype, self.dtype, "same_kind"):
             raise DTypeError(
-                f"set_ needs a value that casts to {self.dtype}, got {array.dtype}. "
+                f"set_ needs a value that casts to {self.dtype}, got {given.dtype}. "
                 "Take .real, or make a tensor of another dtype."
             )
-        storage = self._writable_storage("set_")
-        base = storage.read_for_update()
-        self._cell.view_on(base)[...] = backend_of(storage.home).from_host(
-            array.astype(self.dtype, copy=False)
-        )
-        storage.write(base, storage.home)
+        storage, location = self._writable_storage("set_"), self._cell.device
+        buffer = self._buffer_of(given, location)
+        if self._cell.strides is None:
+            storage.write(buffer, location)
+            return self
+        base = storage.read_for_update(location)
+        self._cell.view_on(base)[...] = buffer
+        storage.write(base, location)
         return self
+
+    def _buffer_of(self, given: Tensor | NDArray[Any], location: str) -> Array:
+        """Return a value as a buffer at a location; one that is there already is not moved."""
+        if isinstance(given, Tensor):
+            if (given.device, given.dtype) == (location, self.dtype):
+                return given._cell.read()
+            given = given.numpy()
+        return _uploaded(given.astype(self.dtype, copy=False), location)
 
     @contextmanager
     def storage_mut(self) -> Iterator[Array]:
         """Open the storage: yields a writable array that is installed on leaving, on an error too.
 
         The version rises by one. While it is open, any other read or write of the storage raises
-        ``StorageBusy``, in other threads as well.
+        ``StorageBusy``, in other threads as well. For a tensor on a device it is a host array: one
+        download, and one upload when the device reads it next.
 
         >>> t = Tensor([1.0, 2.0])
         >>> with t.storage_mut() as a:
@@ -324,14 +291,14 @@ class Tensor(TensorProtocols, _Methods):
         >>> t.tolist()
         [5.0, 2.0]
         """
-        with self._writable_storage("storage_mut").update() as base:
-            yield self._cell.view_on(base)
+        with self._writable_storage("storage_mut").update(CPU) as base:
+            yield self._cell.view_on(base, CPU)
 
     def _writable_storage(self, what: str) -> Storage:
         """Return the storage, unless elements of this view lie on top of each other."""
-        if self._cell.strides is not None and any(
-            stride == 0 and extent > 1
-            for extent, stride in zip(self.shape, self._cell.strides, strict=True)
+        strides = self._settled().strides
+        if strides is not None and any(
+            stride == 0 and extent > 1 for extent, stride in zip(self.shape, strides, strict=True)
         ):
             raise ShapeError(
                 f"{what} needs elements with memory of their own, got {self._label()}, a view that "
@@ -367,6 +334,11 @@ def _host_array(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> NDArray[An
             f"Tensor needs numbers in a regular shape and a dtype that holds them, got "
             f"{type(data).__name__}: {error}. Give nested sequences of equal length, or an array."
         ) from error
+
+
+def _uploaded(array: NDArray[Any], location: str) -> Array:
+    """Return a buffer of its own with a host array's elements."""
+    return backend_of(CPU).from_host(array) if location == CPU else move(array, CPU, location)
 
 
 def _require_differentiable(dtype: DType, name: str | None) -> None:

@@ -3,12 +3,14 @@
 from autodiff import Parameter, Tensor
 from circuits.angles import Angle, Input
 from circuits.circuit import Circuit
+from circuits.drawing.states import save_bloch_plot, save_probability_plot
 from circuits.errors import (
     AngleError,
     BindingError,
     CapacityError,
     CircuitError,
     ConversionError,
+    DrawingError,
     EngineError,
     GateError,
     MeasurementError,
@@ -22,14 +24,18 @@ from circuits.functions import (
     density_matrix,
     entropy,
     expectation,
+    marginal,
     probabilities,
     purity,
     sample,
     statevector,
+    unitary,
+    variance,
 )
 from circuits.gate_methods import install_gates
 from circuits.gates import GATES
 from circuits.interop import from_qiskit, install_interop, to_qiskit
+from circuits.interop.openqasm import from_qasm, to_qasm
 from circuits.observables import Hermitian, Projector, SparseHermitian
 from circuits.pauli import I, PauliSum, PauliWord, X, Y, Z
 from circuits.simulator import Simulator
@@ -47,6 +53,7 @@ __all__ = [
     "Circuit",
     "CircuitError",
     "ConversionError",
+    "DrawingError",
     "EngineError",
     "GateError",
     "Hermitian",
@@ -72,11 +79,18 @@ __all__ = [
     "entropy",
     "expectation",
     "fidelity",
+    "from_qasm",
     "from_qiskit",
+    "marginal",
     "overlap",
     "probabilities",
     "purity",
     "sample",
+    "save_bloch_plot",
+    "save_probability_plot",
     "statevector",
+    "to_qasm",
     "to_qiskit",
+    "unitary",
+    "variance",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -86,6 +87,11 @@ class AngleTable:
             tuple([program for _, program in programs.values()]),
         )
 
+    @cached_property
+    def _fixed(self) -> Tensor:
+        """The offsets alone; one tensor, so that a device gets it once."""
+        return constant(self.offsets.copy())
+
     def evaluate(
         self,
         operands: Sequence[tuple[Tensor, bool]],
@@ -105,7 +111,7 @@ class AngleTable:
             (result,) = program.run([x for x, _ in pairs], flags)
             parts.append((result, any(flags)))
         if not parts:
-            return constant(self.offsets.copy())
+            return self._fixed
         batched = tuple([flag for _, flag in parts])
         return apply(_ASSEMBLE, *[x for x, _ in parts], table=self, batched=batched)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -135,7 +136,8 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
     if isinstance(value, numbers.Real) or (
         isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iuf"
     ):
-        return float(value)
+        with suppress(OverflowError):
+            return float(value)
     raise AngleError(
         f"an angle of {where} needs a real number, a Parameter, an Input element or an expression "
         f"of them, got {type(value).__name__} {value!r:.60}. Convert it first."

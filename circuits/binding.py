@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autodiff import Parameter, Tensor
+from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
 from circuits.angles import Input
 from circuits.errors import BindingError
@@ -61,7 +62,8 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
 
     Args:
         circuit: the circuit.
-        inputs: arrays or Tensors ``(size,)`` or ``(B, size)`` by Input name.
+        inputs: arrays or Tensors ``(size,)`` or ``(B, size)`` by Input name; arrays go where the
+            Parameters are.
         values: in place of the Parameters' values: ``(P,)`` or ``(B, P)`` in registration order, or
             a mapping from Parameters or names. A Tensor receives the gradient.
 
@@ -73,13 +75,14 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
         raise BindingError(
             f"inputs need a mapping by name, got {type(inputs).__name__}. Write inputs={{'x': x}}."
         )
-    features = [_feature(x, inputs or {}) for x in _checked_inputs(circuit, inputs or {})]
+    home = parameters[0].device if parameters else CPU
+    features = [_feature(x, inputs or {}, home) for x in _checked_inputs(circuit, inputs or {})]
     if values is None:
         chosen: list[Given] = [(p, False) for p in parameters]
     elif isinstance(values, Mapping):
-        chosen = _mapped(circuit, values)
+        chosen = _mapped(circuit, values, home)
     else:
-        chosen = [_whole(parameters, values)]
+        chosen = [_whole(parameters, values, home)]
     whole = values is not None and not isinstance(values, Mapping)
     operands = (*chosen, *features)
     return Binding(circuit, operands, len(features), whole, common_batch(operands))
@@ -112,14 +115,14 @@ def _checked_inputs(circuit: Circuit, inputs: Mapping[str, Any]) -> tuple[Input,
     return circuit.inputs
 
 
-def _feature(leaf: Input, inputs: Mapping[str, Any]) -> Given:
+def _feature(leaf: Input, inputs: Mapping[str, Any], home: str) -> Given:
     assert leaf.name is not None
-    value = _tensor(inputs[leaf.name], leaf.dtype, f"input {leaf.name!r}")
+    value = _tensor(inputs[leaf.name], leaf.dtype, f"input {leaf.name!r}", home)
     return value, _has_batch(value, leaf.shape, f"input {leaf.name!r}")
 
 
-def _tensor(value: Any, dtype: DType, what: str) -> Tensor:
-    """Return a real tensor of the leaf's dtype; a given Tensor keeps its history."""
+def _tensor(value: Any, dtype: DType, what: str, home: str = CPU) -> Tensor:
+    """Return a real tensor of the leaf's dtype; a given Tensor keeps its history and its device."""
     if not isinstance(value, Tensor):
         try:
             array = np.asarray(value)
@@ -129,7 +132,7 @@ def _tensor(value: Any, dtype: DType, what: str) -> Tensor:
             ) from None
         if array.dtype.kind not in "biuf":
             raise BindingError(f"{what} needs real numbers, got dtype {array.dtype}.")
-        return Tensor(array, dtype=dtype)
+        return Tensor(array, dtype=dtype, device=home)
     if is_complex(value.dtype) or value.dtype not in DIFFERENTIABLE:
         raise BindingError(
             f"{what} needs a float32 or float64 Tensor, got {value._label()}. Convert it first."
@@ -149,12 +152,12 @@ def _has_batch(value: Tensor, shape: tuple[int, ...], what: str) -> bool:
     )
 
 
-def _whole(parameters: Sequence[Parameter], values: Any) -> Given:
+def _whole(parameters: Sequence[Parameter], values: Any, home: str = CPU) -> Given:
     """All values as one tensor."""
     count = sum(p.numel() for p in parameters)
     dtypes = {p.dtype for p in parameters}
     dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
-    value = _tensor(values, dtype, "values")
+    value = _tensor(values, dtype, "values", home)
     return value, _has_batch(value, (count,), "values")
 
 
@@ -170,14 +173,14 @@ def _split(parameters: Sequence[Parameter], whole: Given) -> list[Given]:
     return parts
 
 
-def _mapped(circuit: Circuit, values: Mapping[Any, Any]) -> list[Given]:
+def _mapped(circuit: Circuit, values: Mapping[Any, Any], home: str) -> list[Given]:
     """Values by Parameter or name; the others keep what they hold."""
     given = resolve(circuit, values)
     chosen: list[Given] = []
     for p in circuit.parameters():
         if id(p._meta) in given:
             what = f"the value of parameter {p.name or p.shape}"
-            value = _tensor(given[id(p._meta)], p.dtype, what)
+            value = _tensor(given[id(p._meta)], p.dtype, what, home)
             chosen.append((value, _has_batch(value, p.shape, what)))
         else:
             chosen.append((p, False))

@@ -11,6 +11,7 @@ from autodiff import Parameter, Tensor
 from circuits.angles import Angle, Input, checked_leaf
 from circuits.compiled import Compiled
 from circuits.description import describe, identities
+from circuits.drawing.methods import DrawMethods
 from circuits.errors import BindingError, CircuitError, GateError, MeasurementError, QubitError
 from circuits.gate_row import Gate
 from circuits.gates import gate as find_gate
@@ -34,7 +35,7 @@ else:
     _GateMethods = object
 
 
-class Circuit(RunMethods, _GateMethods):
+class Circuit(RunMethods, DrawMethods, _GateMethods):
     """A parametrised quantum circuit on ``num_qubits`` qubits that start in |0...0>.
 
     Every gate of the table is a method, angles first: ``qc.rx(theta, 0)``. Gate calls return the
@@ -53,8 +54,6 @@ class Circuit(RunMethods, _GateMethods):
         >>> qc.count_ops()
         {'h': 1, 'cx': 1, 'ry': 1}
     """
-
-    import_report: Any = None  # Any: what became of the instructions that an importer read
 
     def __init__(self, num_qubits: int, name: str | None = None) -> None:
         self.num_qubits = checked_count(
@@ -101,19 +100,9 @@ class Circuit(RunMethods, _GateMethods):
             if listed(angles) or listed(controls) or any(x is not None for x in extras):
                 raise GateError("append of a circuit needs qubits only. Use control() first.")
             return self.compose(gate, listed(qubits))
-        return self.extend(
-            [
-                checked_instruction(
-                    gate if isinstance(gate, Gate) else find_gate(gate),
-                    listed(qubits),
-                    listed(angles),
-                    payload,
-                    listed(controls),
-                    ctrl_state,
-                    self.num_qubits,
-                )
-            ]
-        )
+        row = gate if isinstance(gate, Gate) else find_gate(gate)
+        given = (listed(qubits), listed(angles), payload, listed(controls), ctrl_state)
+        return self.extend([checked_instruction(row, *given, self.num_qubits)])
 
     def extend(self, instructions: Sequence[Instruction], order: Sequence[Tensor] = ()) -> Circuit:
         """Append checked instructions, all or none; of their leaves, register ``order`` first."""
@@ -190,7 +179,7 @@ class Circuit(RunMethods, _GateMethods):
             MeasurementError: always.
         """
         raise MeasurementError(
-            f"a circuit needs gates, got reset on {qubits}. Reset is not unitary; start another "
+            f"a circuit needs gates, got reset on {qubits}, which is not unitary. Start another "
             "circuit, or use a fresh qubit in place of the one that was reset."
         )
 

@@ -45,3 +45,7 @@ class CapacityError(CircuitError):
 
 class ConversionError(CircuitError):
     """Something in a foreign circuit that has no counterpart here, by name and position."""
+
+
+class DrawingError(CircuitError):
+    """A kind of drawing that does not exist, or values that a plot cannot show."""

@@ -141,6 +141,25 @@ def _wanted_parts(gradients: Any, wanted: Wanted) -> list[Any]:
     return parts + (list(gradients.matrices) if wanted.matrices else [])
 
 
+def _gradient_metas(
+    wanted: Wanted,
+    state: Meta,
+    angles: Meta,
+    coefficients: Meta | None = None,
+    matrices: Sequence[Meta] = (),
+) -> tuple[Meta, ...]:
+    """Shape rule of a reverse call: what is wanted, per sample, in the order of _wanted_parts."""
+    lead, real = state[0][:-1], real_dtype(state[1])
+    metas = [state] if wanted.state else []
+    metas += [((*lead, angles[0][-1]), real)] if wanted.angles else []
+    if wanted.coefficients:
+        assert coefficients is not None
+        metas.append(((*lead, coefficients[0][-1]), real))
+    if wanted.matrices:
+        metas += [((*lead, *shape[-2:]), state[1]) for shape, _ in matrices]
+    return tuple(metas)
+
+
 def _spread(parts: Sequence[Tensor], asked: Sequence[bool]) -> list[Tensor | None]:
     """Give every input its gradient, None where none was asked for."""
     found = iter(parts)
@@ -162,8 +181,14 @@ def _evolve_meta(state: Meta, angles: Meta, *matrices: Meta, **attrs: Any) -> tu
     return (((*_lead_shape(state, angles), state[0][-1]), state[1]),)
 
 
+def _evolve_vjp_meta(
+    g: Meta, final: Meta, angles: Meta, *matrices: Meta, wanted: Wanted, **_: Any
+) -> tuple[Meta, ...]:
+    return _gradient_metas(wanted, final, angles, matrices=matrices)
+
+
 _EVOLVE = Op("evolve", _evolve, _evolve_rule, _evolve_meta, reads_outputs=True)
-_EVOLVE_VJP = Op("evolve_vjp", _evolve_vjp, refuse_second_order, outputs=None)
+_EVOLVE_VJP = Op("evolve_vjp", _evolve_vjp, refuse_second_order, _evolve_vjp_meta, outputs=None)
 
 
 # -- expect ----------------------------------------------------------------------------------------
@@ -218,8 +243,14 @@ def _expect_meta(
     return (_value_meta(state[0][:-1], state[1], terms, single),)
 
 
+def _expect_vjp_meta(
+    g: Meta, state: Meta, coefficients: Meta, wanted: Wanted, **_: Any
+) -> tuple[Meta, ...]:
+    return _gradient_metas(wanted, state, ((0,), state[1]), coefficients)
+
+
 _EXPECT = Op("expect", _expect, _expect_rule, _expect_meta)
-_EXPECT_VJP = Op("expect_vjp", _expect_vjp, refuse_second_order, outputs=None)
+_EXPECT_VJP = Op("expect_vjp", _expect_vjp, refuse_second_order, _expect_vjp_meta, outputs=None)
 
 
 # -- their fused composition -----------------------------------------------------------------------
@@ -301,10 +332,24 @@ def _expectation_meta(
     return _value_meta(lead, state[1], terms, single), final
 
 
+def _expectation_vjp_meta(
+    g: Meta,
+    final: Meta,
+    angles: Meta,
+    coefficients: Meta,
+    *matrices: Meta,
+    wanted: Wanted,
+    **_: Any,
+) -> tuple[Meta, ...]:
+    return _gradient_metas(wanted, final, angles, coefficients, matrices)
+
+
 _EXPECTATION = Op(
     "expectation", _expectation, _expectation_rule, _expectation_meta, reads_outputs=True
 )
-_EXPECTATION_VJP = Op("expectation_vjp", _expectation_vjp, refuse_second_order, outputs=None)
+_EXPECTATION_VJP = Op(
+    "expectation_vjp", _expectation_vjp, refuse_second_order, _expectation_vjp_meta, outputs=None
+)
 
 
 # -- an observable applied to a state --------------------------------------------------------------

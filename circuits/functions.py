@@ -17,7 +17,7 @@ from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
 from circuits.errors import StateError
 from circuits.observable_base import Observable
-from circuits.run_methods import DEFAULT_ENGINE, observable_list
+from circuits.run_methods import DEFAULT_ENGINE, observable_list, variance_of
 
 # Any in this file: the run methods' keyword arguments, which Circuit checks.
 Source = Circuit | Tensor
@@ -74,6 +74,34 @@ def expectation(
     return execute.expect(vector, compiled.coefficients(), compiled.terms, chosen, single=single)
 
 
+def variance(
+    source: Source,
+    observable: Observable,
+    *,
+    engine: str | Engine | None = None,
+    **options: Any,
+) -> Tensor:
+    """Return <O^2> - <O>^2 in a circuit's final state, or in a given state, ``()`` or ``(B,)``.
+
+    >>> from circuits import X
+    >>> variance(Circuit(1), X(0), engine="reference").item()
+    1.0
+    """
+    if isinstance(source, Circuit):
+        return source.variance(observable, engine=engine, **options)
+    chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+    return variance_of(_state(source, options), observable, chosen)
+
+
+def unitary(circuit: Circuit, **options: Any) -> Tensor:
+    """Return ``circuit.unitary(**options)``: the circuit's matrix ``(2**n, 2**n)``.
+
+    >>> unitary(Circuit(1).x(0), engine="reference").real.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return circuit.unitary_matrix(**options)
+
+
 def probabilities(
     source: Source, qubits: int | Sequence[int] | None = None, **options: Any
 ) -> Tensor:
@@ -83,6 +111,15 @@ def probabilities(
     [0.0, 1.0]
     """
     return state.probabilities_of(_state(source, options), qubits)
+
+
+def marginal(source: Source, qubits: int | Sequence[int], **options: Any) -> Tensor:
+    """Return ``probabilities(source, qubits, **options)``.
+
+    >>> marginal(Circuit(2).x(1), 1, engine="reference").tolist()
+    [0.0, 1.0]
+    """
+    return probabilities(source, qubits, **options)
 
 
 def sample(

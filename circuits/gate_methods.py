@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from circuits.errors import GateError
 from circuits.gate_row import Gate, Payload
 from circuits.gates import GATES
-from circuits.instruction import checked_instruction, listed
+from circuits.instruction import Instruction, checked_instruction, listed
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
@@ -24,6 +24,12 @@ _PAYLOAD_WORDS = {
     Payload.PATTERN: "pattern",
     Payload.LABEL: "label",
 }
+
+
+_KEYWORDS = (
+    Argument("controls", Argument.KEYWORD_ONLY, default=()),
+    Argument("ctrl_state", Argument.KEYWORD_ONLY, default=None),
+)
 
 
 class GateMethods:
@@ -90,7 +96,6 @@ def _signature(row: Gate) -> Signature:
 
 def _method(row: Gate) -> Callable[..., Circuit]:
     signature = _signature(row)
-    placed = len(row.params) + (row.payload is not None)
 
     def method(
         self: Circuit,
@@ -105,32 +110,30 @@ def _method(row: Gate) -> Callable[..., Circuit]:
         except TypeError as error:
             expected = ", ".join(argument_names(row))
             raise GateError(f"{row.name} needs ({expected}): {error}. Angles come first.") from None
-        angles, payload = given[: len(row.params)], given[len(row.params) : placed]
-        return self.extend(
-            [
-                checked_instruction(
-                    row,
-                    qubits,
-                    angles,
-                    payload[0] if payload else None,
-                    listed(controls),
-                    ctrl_state,
-                    self.num_qubits,
-                )
-                for qubits in _each(row, given[placed:])
-            ]
-        )
+        held = listed(controls)
+        return self.extend(_instructions(row, given, held, ctrl_state, self.num_qubits))
 
     made: Any = method
     made.__name__ = row.name
     made.__qualname__ = f"Circuit.{row.name}"
     made.__doc__ = _docstring(row)
-    keywords = [
-        Argument("controls", Argument.KEYWORD_ONLY, default=()),
-        Argument("ctrl_state", Argument.KEYWORD_ONLY, default=None),
-    ]
-    made.__signature__ = Signature([*signature.parameters.values(), *keywords])
+    made.__signature__ = Signature([*signature.parameters.values(), *_KEYWORDS])
     return method
+
+
+def _instructions(
+    row: Gate,
+    given: Sequence[Any],
+    controls: Sequence[Any],
+    ctrl_state: int | str | None,
+    num_qubits: int,
+) -> list[Instruction]:
+    """Return one instruction for each gate that the arguments name."""
+    count = len(row.params)
+    placed = count + (row.payload is not None)
+    payload = given[count] if row.payload is not None else None
+    shared = (given[:count], payload, controls, ctrl_state, num_qubits)
+    return [checked_instruction(row, qubits, *shared) for qubits in _each(row, given[placed:])]
 
 
 def _each(row: Gate, given: Sequence[Any]) -> list[list[Any]]:

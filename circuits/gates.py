@@ -80,7 +80,8 @@ def _turns(
 
 def _carries(name: str, doc: str, structure: Structure, payload: Payload, qiskit: str) -> Gate:
     """Row of a gate whose instructions bring what acts."""
-    return Gate(name, doc, structure, None, payload=payload, qiskit=qiskit)
+    symbol = name.removeprefix("basis_").capitalize()
+    return Gate(name, doc, structure, None, payload=payload, qiskit=qiskit, symbol=symbol)
 
 
 _THETA = {"theta": _UNIT}
@@ -180,7 +181,7 @@ _PLAIN = [
         num_controls=1,
         symbol="U",
     ),
-    _moves("swap", "exchanges two qubits", [0, 2, 1, 3], "SwapGate"),
+    _moves("swap", "exchanges two qubits", [0, 2, 1, 3], "SwapGate", symbol="×"),
     _moves("dcx", "two cx in opposite directions", [0, 2, 3, 1], "DCXGate", inverse=None),
     _fixed("iswap", "swap with a phase i on 01 and 10", gm.ISWAP, "iSwapGate", inverse=None),
     _fixed("ecr", "echoed cross-resonance, (IX - XY) / sqrt 2", gm.ECR, "ECRGate"),
@@ -207,6 +208,7 @@ _PLAIN = [
         ("theta",),
         payload=Payload.LABEL,
         qiskit="PauliProductRotationGate",
+        symbol="R",
     ),
 ]
 _BASES = {row.name: row for row in _PLAIN}

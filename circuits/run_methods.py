@@ -14,7 +14,7 @@ from autodiff import GradientError, Tensor
 from autodiff.device import canonical_device
 from autodiff.dtypes import C64, C128, DType
 from circuits import binding, execute, sampling, state
-from circuits.compiled_observables import compile_observables
+from circuits.compiled_observables import CompiledObservables, compile_observables
 from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
 from circuits.errors import BindingError, EngineError, ObservableError
@@ -51,7 +51,8 @@ class RunMethods:
         initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>; not normalised for you.
         dtype: complex64 or complex128; by default complex64 if all Parameters and Inputs are
             float32.
-        device: where to run; None: where Parameters and inputs are.
+        device: where to run; None: where Parameters and inputs are. The angles' way there and the
+            gradients' way back are recorded, counted moves; the result stays there.
         engine: ``"numba"`` (the default) or ``"reference"``.
     """
 
@@ -67,15 +68,24 @@ class RunMethods:
         engine: str | Engine | None = None,
     ) -> Run:
         circuit = cast("Circuit", self)
-        canonical_device(device)
+        place = None if device is None else canonical_device(device)
         chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
         compiled = circuit.compiled()
         precision = checked_dtype(dtype) if dtype is not None else compiled.dtype
         bound = binding.bind(circuit, inputs, values)
         start = state.initial_state(initial_state, self.num_qubits, precision)
         binding.common_batch([*bound.operands, (start, start.ndim == 2)])
-        matrices = tuple([_as(m.value(), precision) for m in compiled.matrices])
-        return Run(compiled.plan, start, bound.angles(), matrices, chosen)
+        matrices = [_as(m.value(), precision) for m in compiled.matrices]
+        home = place or (bound.operands[0][0] if bound.operands else start).device
+        angles = bound.angles()
+        # Without device=, only what is made here moves: the user's tensors stay where they are.
+        if place or not isinstance(initial_state, Tensor):
+            start = on_device(start, home)
+        if place or not bound.operands:
+            angles = on_device(angles, home)
+        if place:
+            matrices = [on_device(m, home) for m in matrices]
+        return Run(compiled.plan, start, angles, tuple(matrices), chosen)
 
     def statevector(self, **options: Any) -> Tensor:
         """Return the final state ``(2**n,)`` or ``(B, 2**n)``, qubit 0 least significant.
@@ -117,7 +127,8 @@ class RunMethods:
         single = isinstance(observable, Observable)
         compiled = compile_observables(observable_list(observable), self.num_qubits)
         run = self._run(**options)
-        operands = (run.state, run.angles, compiled.coefficients(), run.matrices)
+        coefficients = on_device(compiled.coefficients(), run.state.device)
+        operands = (run.state, run.angles, coefficients, run.matrices)
         fixed = (run.plan, compiled.terms, run.engine)
         if shots is None:
             return execute.expectation_of(*operands, *fixed, single=single)
@@ -131,18 +142,10 @@ class RunMethods:
         >>> Circuit(1).variance(X(0), engine="reference").item()
         1.0
         """
-        compiled = compile_observables([observable], self.num_qubits)
-        coefficients = compiled.coefficients()
-        if coefficients.requires_grad:
-            raise GradientError(
-                "variance needs fixed coefficients, got Tensors that require grad. "
-                "Use float(c), or expectations of the observable and of its square."
-            )
+        fixed_coefficients(observable, self.num_qubits)
         run = self._run(**options)
         final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
-        moved = execute.apply_observable(final, coefficients, compiled.terms, run.engine)
-        mean = state.overlap(final, moved).real
-        return state.overlap(moved, moved).real - mean * mean
+        return variance_of(final, observable, run.engine)
 
     def probabilities(self, qubits: int | Sequence[int] | None = None, **options: Any) -> Tensor:
         """Return the probabilities of the basis states, of all or of some qubits.
@@ -253,7 +256,7 @@ class RunMethods:
                 f"unitary_matrix needs a single sample, got a batch of {run.angles.shape[0]}. "
                 "Call it once a sample."
             )
-        rows = Tensor(basis, dtype=run.state.dtype)
+        rows = Tensor(basis, dtype=run.state.dtype, device=run.angles.device)
         return execute.evolve(rows, run.angles, run.matrices, run.plan, run.engine).T
 
     def assign(self, values: Any) -> Circuit:
@@ -285,6 +288,35 @@ def observable_list(observable: Any) -> list[Observable]:  # Any: whatever the u
             "Write Z(0), or PauliSum({'ZZ': 1.0})."
         )
     return list(observable)
+
+
+def fixed_coefficients(observable: Observable, num_qubits: int) -> CompiledObservables:
+    """Compile an observable, or refuse one that is trained.
+
+    Raises:
+        GradientError: coefficients that require grad.
+    """
+    compiled = compile_observables([observable], num_qubits)
+    if compiled.coefficients().requires_grad:
+        raise GradientError(
+            "variance needs fixed coefficients, got Tensors that require grad. "
+            "Use float(c), or expectations of the observable and of its square."
+        )
+    return compiled
+
+
+def variance_of(final: Tensor, observable: Observable, engine: Engine) -> Tensor:
+    """Return <O^2> - <O>^2 in a state ``(2**n,)`` or ``(B, 2**n)``: that of O|psi> and |psi>."""
+    compiled = fixed_coefficients(observable, state.num_qubits_of(final))
+    coefficients = on_device(compiled.coefficients(), final.device)
+    moved = execute.apply_observable(final, coefficients, compiled.terms, engine)
+    mean = state.overlap(final, moved).real
+    return state.overlap(moved, moved).real - mean * mean
+
+
+def on_device(x: Tensor, device: str) -> Tensor:
+    """Return what a run needs where it runs; a move is a recorded, counted op."""
+    return x if x.device == device else x.to(device)
 
 
 def checked_dtype(dtype: DTypeLike) -> DType:

@@ -172,12 +172,12 @@ def _leaf(data: Any) -> Tensor:
 
 
 def pickled(circuit: Circuit) -> tuple[Any, ...]:
-    """Return what pickle stores: a description, the Parameters and the matrix Tensors."""
+    """Return what pickle stores: a description, Parameters, matrix Tensors, the import report."""
     matrices = matrices_of(circuit)
     for matrix in matrices:
         check_leaf(matrix)
     content = (circuit.name, describe(circuit), circuit.parameters(), matrices)
-    return rebuild, (type(circuit), *content)
+    return rebuild, (type(circuit), *content), {"import_report": circuit.import_report}
 
 
 def clone(circuit: Circuit, memo: dict[int, Any]) -> Circuit:
@@ -192,6 +192,7 @@ def clone(circuit: Circuit, memo: dict[int, Any]) -> Circuit:
     made = type(circuit)(circuit.num_qubits, circuit.name)
     made.leaves.register([clones[id(x._meta)] for x in leaves])
     made.extend([i.substitute(lambda x: clones[id(x._meta)]) for i in circuit.instructions])
+    made.import_report = deepcopy(circuit.import_report, memo)
     return made.measure(list(circuit.measured), list(circuit.measured.values()))
 
 

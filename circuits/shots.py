@@ -50,7 +50,7 @@ def sampled_expectation(
             )
     _check_normalised(state)
     each = Terms(terms.num_qubits, terms.terms, np.arange(len(terms.terms)), len(terms.terms))
-    ones = Tensor(np.ones(len(terms.terms)))
+    ones = Tensor(np.ones(len(terms.terms)), device=state.device)
     exact = expectation_of(state, angles, ones, matrices, plan, each, engine, single=False)
     drawn = _draw(exact.numpy(), terms, shots, generator)
     return apply(_SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single)
@@ -82,4 +82,4 @@ def _sampled(xp: Any, exact: Any, coefficients: Any, drawn: Any, terms: Terms, s
     return (values[..., 0] if single else values).astype(exact.dtype)
 
 
-_SAMPLED = Op("sampled_expectation", _sampled, refuse_sampled, draws=True)
+_SAMPLED = Op("sampled_expectation", _sampled, refuse_sampled)

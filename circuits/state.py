@@ -174,7 +174,7 @@ def entropy_of(state: Tensor, qubits: int | Sequence[int]) -> Tensor:
     """
     rho = density_matrix_of(state, qubits)
     levels, _ = ad.eigh(rho)
-    positive = levels.numpy() > np.finfo(levels.dtype).eps
+    positive = levels > float(np.finfo(levels.dtype).eps)
     safe = ad.where(positive, levels, 1.0)
     return -(safe * ad.log(safe)).sum(axis=-1)
 

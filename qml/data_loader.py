@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from autodiff import ShapeError
 from circuits.sampling import Seed, generator_of
-from qml.errors import SettingError
+from qml.errors import SettingError, StateDictError
 from qml.settings import flag, whole
 
 
@@ -61,18 +61,74 @@ class DataLoader:
                 f"of {batch_size}, drop_last={drop_last}. Make batches smaller."
             )
         self._generator = generator_of(seed)
+        self._position = 0  # batches that the present epoch has given
+        self._start = self._generator.bit_generator.state  # before its order was drawn
+        self._resumed = False
 
     def __len__(self) -> int:
         full, rest = divmod(self.num_samples, self.batch_size)
         return full + (rest > 0 and not self.drop_last)
 
     def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:  # Any: every dtype
+        order = self._order()
+        for k in range(self._position, len(self)):
+            rows = order[k * self.batch_size : (k + 1) * self.batch_size]
+            self._position = (k + 1) % len(self)
+            yield tuple([array[rows] for array in self.arrays])
+
+    def _order(self) -> NDArray[np.int64]:
+        """Draw the epoch's order; one that is resumed gets its order again."""
+        bits = self._generator.bit_generator
+        now = bits.state
+        if self._resumed:
+            bits.state = self._start
+        else:
+            self._position, self._start = 0, now
         order = np.arange(self.num_samples)
         if self.shuffle:
             order = self._generator.permutation(self.num_samples)
-        for k in range(len(self)):
-            rows = order[k * self.batch_size : (k + 1) * self.batch_size]
-            yield tuple([array[rows] for array in self.arrays])
+        if self._resumed:
+            bits.state = now  # the order had been drawn before
+        self._resumed = False
+        return order
+
+    # -- saved state -----------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:  # Any: a generator's state
+        """Return the position in the data: plain values.
+
+        In the midst of an epoch it is that of the loop that was started last.
+        """
+        now = self._generator.bit_generator.state
+        return {
+            "num_samples": self.num_samples,
+            "batch_size": self.batch_size,
+            "shuffle": self.shuffle,
+            "drop_last": self.drop_last,
+            "position": self._position,
+            "start": self._start if self._position else now,
+            "generator": now,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next loop give the batches that followed.
+
+        Raises:
+            StateDictError: the state of a loader with other settings, or of another size.
+        """
+        own = self.state_dict()
+        places = ("position", "start", "generator")
+        wanted = {key: value for key, value in own.items() if key not in places}
+        found = {key: value for key, value in state.items() if key not in places}
+        known = all(key in state for key in places) and 0 <= state["position"] < len(self)
+        if wanted != found or not known:
+            raise StateDictError(
+                f"DataLoader needs the state of a loader with {wanted}, got {found}. Make the "
+                "loader that was saved."
+            )
+        self._generator.bit_generator.state = state["generator"]
+        self._position, self._start = state["position"], state["start"]
+        self._resumed = state["position"] > 0
 
     def __repr__(self) -> str:
         return f"DataLoader({self.num_samples} samples, {len(self)} batches of {self.batch_size})"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sin
 from pathlib import Path
 
-from autodiff import Parameter, no_grad
+from autodiff import no_grad
 from circuits import Circuit
+from qml.ansaetze.layered import hardware_efficient
 from qml.datasets import CHEMICAL_ACCURACY, Molecule, load_h2
 from qml.optim.adam import Adam
 from qml.plots import save_energy_plot
+from qml.progress import progress_bar
 
 LAYERS = 6
 LEARNING_RATE = 0.05
@@ -43,15 +44,9 @@ def hydrogen_circuit() -> Circuit:
 
     The 48 angles start at 0.04 sin(0.37 k), k = 1 ... 48: small, different, without random numbers.
     """
-    circuit = Circuit(4, name="hydrogen").x(0).x(1)
-    for layer in range(LAYERS):
-        for qubit in range(4):
-            k = 8 * layer + 2 * qubit + 1
-            circuit.ry(Parameter(0.04 * sin(0.37 * k), name=f"ry{layer}_{qubit}"), qubit)
-            circuit.rz(Parameter(0.04 * sin(0.37 * (k + 1)), name=f"rz{layer}_{qubit}"), qubit)
-        for qubit in range(4):
-            circuit.cx(qubit, (qubit + 1) % 4)
-    return circuit
+    initial = [0.04 * sin(0.37 * k) for k in range(1, 8 * LAYERS + 1)]
+    ansatz = hardware_efficient(4, LAYERS, initial=initial)
+    return Circuit(4, name="hydrogen").x(0).x(1).compose(ansatz)
 
 
 def train(steps: int, *, engine: str = "numba", quiet: bool = True) -> Run:
@@ -66,23 +61,17 @@ def train(steps: int, *, engine: str = "numba", quiet: bool = True) -> Run:
     optimizer = Adam(circuit.parameters(), lr=LEARNING_RATE)
     energies = []
     started = time.perf_counter()
-    for _ in _progress(steps, quiet):
-        optimizer.zero_grad()
-        energy = circuit.expectation(molecule.hamiltonian, engine=engine)
-        energy.backward()
-        optimizer.step()
-        energies.append(energy.item())
+    with progress_bar(steps, quiet=quiet) as bar:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            energy = circuit.expectation(molecule.hamiltonian, engine=engine)
+            energy.backward()
+            optimizer.step()
+            energies.append(energy.item())
+            bar.update()
     with no_grad():
         energies.append(circuit.expectation(molecule.hamiltonian, engine=engine).item())
     return Run(molecule, energies, time.perf_counter() - started)
-
-
-def _progress(steps: int, quiet: bool) -> Iterable[int]:
-    if quiet:
-        return range(steps)
-    from tqdm import tqdm
-
-    return tqdm(range(steps), desc="Training", unit="step")
 
 
 def table(run: Run) -> str:

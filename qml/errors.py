@@ -11,3 +11,7 @@ class SettingError(AutodiffError, ValueError):
 
 class StateDictError(AutodiffError, ValueError):
     """A state that was saved from something else than what it is loaded into."""
+
+
+class CheckpointError(AutodiffError, ValueError):
+    """A file that is no usable checkpoint, or a checkpoint that could not be written."""

@@ -1,16 +1,16 @@
-"""Layers: a small class each, with its formula and shapes."""
+"""Layers: a small class each, with its formula and shapes. Activations have a file of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 import autodiff as ad
-from autodiff import F64, Parameter, ShapeError, Tensor
+from autodiff import F32, F64, Parameter, ShapeError, Tensor
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.tensors import Operand
 from circuits import BindingError, Circuit
@@ -20,8 +20,9 @@ from circuits.engines.registry import get_engine
 from circuits.observable_base import Observable
 from circuits.sampling import Seed, generator_of
 from qml.errors import SettingError
+from qml.losses import as_differentiable
 from qml.module import Module
-from qml.settings import whole
+from qml.settings import real, whole
 
 
 class Linear(Module):
@@ -95,6 +96,14 @@ class Linear(Module):
         return sizes if self.bias is not None else f"{sizes}, bias=False"
 
 
+class Runner(Protocol):
+    """What runs circuits in place of an engine."""
+
+    # Any: one observable or a sequence; values by Input name.
+    def expectation(self, circuit: Circuit, observable: Any, *, inputs: Any) -> Tensor:
+        """Return differentiable expectation values, shaped as the circuit's own."""
+
+
 class QuantumLayer(Module):
     """Expectation values of a circuit as a layer; features enter through the circuit's Inputs.
 
@@ -103,12 +112,16 @@ class QuantumLayer(Module):
     Args:
         circuit: the circuit; gates appended later count too.
         observables: one, or a sequence of K.
+        encoding: makes the initial state of the features, such as ``amplitude_encoding``; without
+            it features enter through an Input.
         dtype: complex64 or complex128; by default by the circuit's Parameters and Inputs.
         device: where to run; None: where Parameters and inputs are.
         engine: ``"numba"`` (the default) or ``"reference"``.
+        runner: runs the circuit in place of an engine, such as ``HardwareRunner``.
 
     Raises:
-        CircuitError: no circuit, observables of another width, an unknown engine.
+        CircuitError: no circuit, observables of another width, an unknown engine, or a runner
+            beside options that it does not have.
 
     Example:
         >>> from circuits import Input, Z
@@ -123,9 +136,11 @@ class QuantumLayer(Module):
         circuit: Circuit,
         observables: Observable | Sequence[Observable],
         *,
+        encoding: Callable[[Operand], Tensor] | None = None,
         dtype: DTypeLike | None = None,
         device: str | None = None,
         engine: str | Engine | None = None,
+        runner: Runner | None = None,
     ) -> None:
         if not isinstance(circuit, Circuit):
             raise BindingError(f"QuantumLayer needs a Circuit, got {type(circuit).__name__}.")
@@ -134,16 +149,24 @@ class QuantumLayer(Module):
         self.observables = [observables] if isinstance(observables, Observable) else [*observables]
         compiled = compile_observables(self.observables, circuit.num_qubits)
         self.coefficients = [x for x in compiled.tensors if isinstance(x, Parameter)]
+        self.encoding = encoding
         self.dtype, self.device, self.engine = dtype, device, engine
         if engine is not None:
             get_engine(engine)
+        self.runner = runner
+        if runner is not None and any(x is not None for x in (encoding, dtype, device, engine)):
+            raise BindingError(
+                "QuantumLayer with a runner needs no encoding, dtype, device or engine, got some. "
+                "Leave them out: the runner decides where and how the circuit runs."
+            )
 
     def forward(self, *x: Operand, **inputs: Operand) -> Tensor:
         """Return the expectation values.
 
         Args:
-            x: the values of the only Input, ``(size,)`` or ``(B, size)``.
-            inputs: the values of several Inputs by name, in place of ``x``.
+            x: what the encoding makes a state of; without one, the values of the only Input,
+                ``(size,)`` or ``(B, size)``.
+            inputs: the values of Inputs by name; without an encoding in place of ``x``.
 
         Returns:
             Real ``()`` for one observable, ``(K,)`` for a sequence; with a batch ``(B,)`` or
@@ -153,6 +176,11 @@ class QuantumLayer(Module):
             BindingError: ``x`` for a circuit without exactly one Input; missing, unknown or
                 misshapen inputs.
         """
+        state = None
+        if self.encoding is not None:
+            if not x:
+                raise BindingError("QuantumLayer with an encoding needs features, got none.")
+            state, x = self.encoding(x[0]), x[1:]
         values: dict[str, Any] = dict(inputs)  # Any: arrays or Tensors, which the circuit checks
         if x:
             names = [leaf.name for leaf in self.circuit.inputs]
@@ -162,9 +190,13 @@ class QuantumLayer(Module):
                     f"Input, got {len(x)} values and the names {list(inputs)}."
                 )
             values = {str(names[0]): x[0]}
+        observables = self.observables[0] if self.single else self.observables
+        if self.runner is not None:
+            return self.runner.expectation(self.circuit, observables, inputs=values)
         return self.circuit.expectation(
-            self.observables[0] if self.single else self.observables,
+            observables,
             inputs=values,
+            initial_state=state,
             dtype=self.dtype,
             device=self.device,
             engine=self.engine,
@@ -192,7 +224,7 @@ class Sequential(Module):
         SettingError: something that is no Module.
 
     Example:
-        >>> model = Sequential(Linear(3, 2, seed=0), Tanh())
+        >>> model = Sequential(Linear(3, 2, seed=0), Dropout(0.5, seed=0))
         >>> [name for name, _ in model.named_parameters()]
         ['0.weight', '0.bias']
     """
@@ -226,71 +258,140 @@ class Sequential(Module):
         return iter(self._layers)
 
 
-class Tanh(Module):
-    """The function tanh(x).
+class Dropout(Module):
+    """In training, set elements to 0 with probability p and divide the others by 1 - p.
 
-    >>> Tanh()([0.0]).tolist()
-    [0.0]
-    """
-
-    def forward(self, x: Operand) -> Tensor:
-        """Return tanh(x), of the same shape."""
-        return ad.tanh(x)
-
-
-class ReLU(Module):
-    """The function max(x, 0).
-
-    >>> ReLU()([-1.0, 2.0]).tolist()
-    [0.0, 2.0]
-    """
-
-    def forward(self, x: Operand) -> Tensor:
-        """Return max(x, 0), of the same shape."""
-        return ad.relu(x)
-
-
-class Sigmoid(Module):
-    """The function 1 / (1 + e**-x).
-
-    >>> Sigmoid()([0.0]).tolist()
-    [0.5]
-    """
-
-    def forward(self, x: Operand) -> Tensor:
-        """Return 1 / (1 + e**-x), of the same shape."""
-        return ad.sigmoid(x)
-
-
-class Softplus(Module):
-    """The function log(1 + e**x).
-
-    >>> Softplus()([1000.0]).tolist()
-    [1000.0]
-    """
-
-    def forward(self, x: Operand) -> Tensor:
-        """Return log(1 + e**x), of the same shape."""
-        return ad.softplus(x)
-
-
-class Softmax(Module):
-    """The function e**x / sum(e**x) over one axis.
+    After ``eval()`` it does nothing. The mask is drawn on the host and enters as data.
 
     Args:
-        axis: the last one by default.
+        p: probability, in [0, 1).
+        seed: integer or ``numpy.random.Generator``. Layers of one model share one Generator.
 
-    >>> Softmax()([0.0, 0.0]).tolist()
-    [0.5, 0.5]
+    Raises:
+        SettingError: a probability outside its range.
+
+    Example:
+        >>> layer = Dropout(0.5, seed=1)
+        >>> layer([1.0, 1.0, 1.0, 1.0]).tolist(), layer.eval()([1.0]).tolist()
+        ([2.0, 2.0, 0.0, 2.0], [1.0])
+
+    Reference:
+        Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov (2014), JMLR 15.
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(self, p: float = 0.5, *, seed: Seed) -> None:
+        self.p = real(0.0, 1.0)("Dropout: p", p)
+        self.generator = generator_of(seed)
 
     def forward(self, x: Operand) -> Tensor:
-        """Return weights that add up to 1 over the axis, of the same shape."""
-        return ad.softmax(x, axis=self.axis)
+        """Return the input with some elements 0 and the others larger, of the same shape."""
+        given = as_differentiable(x)
+        if not self.training or self.p == 0.0:
+            return given
+        kept = self.generator.random(given.shape) >= self.p
+        mask = Tensor(kept / (1.0 - self.p), dtype=given.dtype, device=given.device)
+        return given * mask
 
     def extra_repr(self) -> str:
-        """Return the axis."""
-        return f"axis={self.axis}"
+        """Return the probability."""
+        return f"p={self.p:g}"
+
+
+class LayerNorm(Module):
+    """Each sample's deviation from its mean, in standard deviations: (x - m) / s * weight + bias.
+
+    m and s are taken over the last axes: s^2 = mean |x - m|^2 + eps.
+
+    Args:
+        shape: of the last axes, or the size of the last one.
+        eps: at least 0.
+        dtype: float32 or float64.
+
+    Raises:
+        SettingError: a setting outside its range.
+
+    Example:
+        >>> LayerNorm(2, eps=0.0)([[1.0, 3.0]]).tolist()
+        [[-1.0, 1.0]]
+
+    Reference:
+        Ba, Kiros, Hinton (2016), arXiv:1607.06450.
+    """
+
+    def __init__(
+        self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: DTypeLike = F64
+    ) -> None:
+        sizes = [shape] if isinstance(shape, int) else list(shape)
+        self.shape = tuple([whole(1)("LayerNorm: shape", size) for size in sizes])
+        self.eps = real(0.0)("LayerNorm: eps", eps)
+        if not sizes or np.dtype(dtype) not in (F32, F64):
+            raise SettingError(
+                f"LayerNorm needs at least one axis and dtype float32 or float64, got {shape!r} "
+                f"and {dtype!r}."
+            )
+        self.weight = Parameter(np.ones(self.shape, dtype))
+        self.bias = Parameter(np.zeros(self.shape, dtype))
+
+    def forward(self, x: Operand) -> Tensor:
+        """Map ``(..., *shape)`` to the same shape; arrays take the weight's dtype."""
+        given = x if isinstance(x, Tensor) else Tensor(x, dtype=self.weight.dtype)
+        if given.shape[-len(self.shape) :] != self.shape or is_complex(given.dtype):
+            raise ShapeError(
+                f"{self!r} needs a real input of shape (..., {', '.join(map(str, self.shape))}), "
+                f"got {given._label()}. Features stand on the last axes."
+            )
+        axes = tuple(range(-len(self.shape), 0))
+        deviation = given - given.mean(axis=axes, keepdims=True)
+        variance = (deviation * deviation).mean(axis=axes, keepdims=True)
+        return deviation / ad.sqrt(variance + self.eps) * self.weight + self.bias
+
+    def extra_repr(self) -> str:
+        """Return the shape and eps."""
+        return f"{', '.join(map(str, self.shape))}, eps={self.eps:g}"
+
+
+class Embedding(Module):
+    """A table of vectors, looked up by index. Weights start from a normal distribution.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: length of each vector.
+        seed: integer or ``numpy.random.Generator``. Layers of one model share one Generator.
+        dtype: float32 or float64.
+
+    Raises:
+        SettingError: sizes below 1, another dtype.
+
+    Example:
+        >>> Embedding(10, 3, seed=0)([1, 2, 1]).shape
+        (3, 3)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, *, seed: Seed, dtype: DTypeLike = F64
+    ) -> None:
+        self.num_embeddings = whole(1)("Embedding: num_embeddings", num_embeddings)
+        self.embedding_dim = whole(1)("Embedding: embedding_dim", embedding_dim)
+        if np.dtype(dtype) not in (F32, F64):
+            raise SettingError(f"Embedding: dtype needs float32 or float64, got {dtype!r}.")
+        drawn = generator_of(seed).standard_normal((num_embeddings, embedding_dim))
+        self.weight = Parameter(drawn.astype(dtype))
+
+    def forward(self, indices: ArrayLike | Tensor) -> Tensor:
+        """Map integers ``(...)`` to vectors ``(..., embedding_dim)``.
+
+        Raises:
+            SettingError: no integers, or an index outside the table.
+        """
+        given = indices.numpy() if isinstance(indices, Tensor) else np.asarray(indices)
+        known = given.dtype.kind in "iu"
+        if not known or (given.size and not 0 <= given.min() <= given.max() < self.num_embeddings):
+            found = f"{given.min()} to {given.max()}" if known else f"dtype {given.dtype}"
+            raise SettingError(
+                f"{self!r} needs integers from 0 to {self.num_embeddings - 1}, got {found}."
+            )
+        return self.weight[given.astype(np.int64)]
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"{self.num_embeddings}, {self.embedding_dim}"

@@ -19,6 +19,7 @@ from autodiff import ShapeError, Tensor
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.tensors import Operand
+from circuits import fidelity
 from qml.errors import SettingError
 
 _REDUCTIONS: MappingProxyType[str, Callable[[Tensor], Tensor]] = MappingProxyType(
@@ -139,7 +140,7 @@ def cross_entropy(logits: Operand, targets: Operand, reduction: str = "mean") ->
     >>> round(cross_entropy([[2.0, 0.0], [0.0, 3.0]], [0, 1]).item(), 6)
     0.087758
     """
-    z = _differentiable(logits)
+    z = as_differentiable(logits)
     if z.ndim not in (1, 2):
         raise ShapeError(
             f"cross_entropy needs logits of shape (K,) or (B, K), got shape {z.shape}. "
@@ -148,7 +149,7 @@ def cross_entropy(logits: Operand, targets: Operand, reduction: str = "mean") ->
     t = targets if isinstance(targets, Tensor) else np.asarray(targets)
     scores = ad.log_softmax(z, axis=-1)
     if t.dtype.kind in "iu":
-        index = _checked_classes(np.asarray(t), z)
+        index = _checked_classes(t.numpy() if isinstance(t, Tensor) else t, z)
         picked = scores[(*np.indices(index.shape, sparse=True), index)]
         return _reduced("cross_entropy", -picked, reduction)
     _, weights = _pair("cross_entropy", z, t)
@@ -156,18 +157,94 @@ def cross_entropy(logits: Operand, targets: Operand, reduction: str = "mean") ->
     return _reduced("cross_entropy", -(weights * scores).sum(axis=-1), reduction)
 
 
+def state_fidelity_loss(states: Tensor, targets: Operand, reduction: str = "mean") -> Tensor:
+    """Return the mean of 1 - |<target|state>|^2: 0 where states agree up to a phase.
+
+    Args:
+        states: complex ``(2**n,)`` or ``(B, 2**n)``, as ``circuit.statevector()`` gives them.
+        targets: normalised states of the same shape.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        Real, of shape ``()``, or ``(B,)`` for ``"none"`` and a batch.
+
+    Raises:
+        ShapeError: other shapes. StateError: no states.
+        SettingError: targets that are not normalised, or an unknown reduction.
+
+    >>> from circuits import Circuit
+    >>> state = Circuit(1).h(0).statevector(engine="reference")
+    >>> round(state_fidelity_loss(state, [1.0, 0.0]).item(), 12)
+    0.5
+
+    Reference:
+        Nielsen, Chuang (2010), "Quantum Computation and Quantum Information", section 9.2.2.
+    """
+    s, t = _pair("state_fidelity_loss", states, targets)
+    if t.device == CPU:
+        lengths = np.linalg.norm(t.numpy(), axis=-1)
+        if not np.allclose(lengths, 1.0, rtol=0, atol=1e-5):
+            raise SettingError(
+                f"state_fidelity_loss needs normalised targets, got lengths from {lengths.min():g} "
+                f"to {lengths.max():g}. Divide each by its length."
+            )
+    return _reduced("state_fidelity_loss", 1.0 - fidelity(t, s), reduction)
+
+
+def unitary_synthesis_loss(unitary: Tensor, target: Operand) -> Tensor:
+    """Return 1 - |Tr(V^dagger U)|^2 / 4^n: 0 where U is V up to a phase.
+
+    ``circuit.unitary()`` evolves all basis states as one batch, so that a loss costs one evolution
+    and its gradient one sweep back.
+
+    Args:
+        unitary: U, complex ``(2**n, 2**n)``.
+        target: V, unitary, of the same shape.
+
+    Returns:
+        Real ``()``.
+
+    Raises:
+        ShapeError: other shapes.
+        SettingError: a target that is not unitary.
+
+    >>> from circuits import Circuit
+    >>> unitary_synthesis_loss(Circuit(1).x(0).unitary(engine="reference"), np.eye(2)).item()
+    1.0
+
+    Reference:
+        Khatri et al. (2019), arXiv:1807.00800, section 3.1.
+    """
+    u, v = _pair("unitary_synthesis_loss", unitary, target)
+    size = u.shape[-1] if u.ndim == 2 else 0
+    if size != u.shape[0] or size & (size - 1) or not size:
+        raise ShapeError(
+            f"unitary_synthesis_loss needs matrices of shape (2**n, 2**n), got {u.shape}. "
+            "Use circuit.unitary()."
+        )
+    if v.device == CPU:
+        matrix = v.numpy()
+        if not np.allclose(matrix.conj().T @ matrix, np.eye(size), rtol=0, atol=1e-5):
+            raise SettingError(
+                f"unitary_synthesis_loss needs a unitary target, got {v._label()}. "
+                "Its columns must be orthonormal."
+            )
+    trace = (v.conj() * u).sum()
+    return 1.0 - (trace * trace.conj()).real / float(size * size)
+
+
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _differentiable(value: Operand) -> Tensor:
-    """Return predictions as a Tensor of a differentiable dtype."""
+def as_differentiable(value: Operand) -> Tensor:
+    """Return data as a Tensor of a differentiable dtype: float64 for integers and booleans."""
     tensor = value if isinstance(value, Tensor) else Tensor(value)
     return tensor if tensor.dtype in DIFFERENTIABLE else tensor.astype(ad.float64)
 
 
 def _pair(name: str, predictions: Operand, targets: ArrayLike | Operand) -> tuple[Tensor, Tensor]:
     """Return both as Tensors of one shape; targets given as data take the predictions' dtype."""
-    x = _differentiable(predictions)
+    x = as_differentiable(predictions)
     y = targets if isinstance(targets, Tensor) else Tensor(targets)
     is_data = not isinstance(targets, Tensor) or y.dtype not in DIFFERENTIABLE
     if is_data and is_complex(x.dtype) >= is_complex(y.dtype):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from autodiff import Parameter, Tensor
 from autodiff.device import canonical_device
+from autodiff.placement import relocate
 from circuits import Circuit
 from qml.errors import SettingError, StateDictError
 
@@ -132,12 +133,16 @@ class Module:
         return self.train(False)
 
     def to(self, device: str) -> Self:
-        """Keep the values on a device from now on, and return self.
+        """Keep all values, and gradients, on a device from now on, and return self.
+
+        Parameters stay the objects that they are. Make optimizers afterwards.
 
         Raises:
             DeviceUnavailable: this version or machine has no such device.
         """
         canonical_device(device)
+        for tensor in self._named_values().values():
+            relocate(tensor, device)
         return self
 
     def zero_grad(self) -> None:

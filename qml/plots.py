@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from autodiff import ShapeError
+from qml.callbacks import History
 from qml.datasets import CHEMICAL_ACCURACY
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 #: Colours that colour-blind readers tell apart (Okabe and Ito, 2008).
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 _RESOLUTION = 150  # dots an inch
+_VALIDATION = "validation_"
 
 
 def save_energy_plot(
@@ -57,12 +59,64 @@ def save_energy_plot(
     _draw_energy(upper, values, exact, references)
     _draw_error(lower, values, exact, floor)
     for axes in (upper, lower):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25, linewidth=0.6)
+        _tidy(axes)
         axes.set_xlim(0, max(values.size - 1, 1))
     figure.suptitle(title, fontsize=12)
     figure.savefig(path, dpi=_RESOLUTION)
     return Path(path)
+
+
+def save_learning_curves(history: History, path: str | Path, *, title: str = "") -> Path:
+    """Save a picture of a training: the loss, and below it each metric, over epochs.
+
+    Args:
+        history: what ``Trainer.fit`` returned, with at least one finished epoch.
+        path: where to; its suffix decides the format (``.png``, ``.svg``, ``.pdf``).
+        title: above the picture.
+
+    Returns:
+        The path.
+
+    Raises:
+        ShapeError: no finished epoch.
+    """
+    if not history.epochs:
+        raise ShapeError("save_learning_curves needs at least one finished epoch, got none.")
+    names = [name for name in history.epochs[0].values if not name.startswith(_VALIDATION)]
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 3.0 + 2.0 * len(names)), layout="constrained")
+    rows = figure.subplots(len(names), 1, sharex=True, squeeze=False)
+    for axes, name in zip(rows[:, 0], names, strict=True):
+        _draw_curves(axes, history, name)
+        _tidy(axes)
+    rows[-1, 0].set_xlabel("epoch")
+    figure.suptitle(title, fontsize=12)
+    figure.savefig(path, dpi=_RESOLUTION)
+    return Path(path)
+
+
+def _draw_curves(axes: Axes, history: History, name: str) -> None:
+    """Draw a value over epochs, the losses of single steps faintly behind it."""
+    epochs = [record.epoch for record in history.epochs]
+    if name == "loss":
+        ends = [0, *[record.step for record in history.epochs]]
+        positions = np.interp(np.arange(ends[-1]) + 0.5, ends, [0, *epochs])
+        axes.plot(positions, history.losses[: ends[-1]], color=_GREY, alpha=0.35, linewidth=0.8)
+    marker = "o" if len(epochs) < 30 else ""
+    curves = [(name, _BLUE, "training"), (f"{_VALIDATION}{name}", _ORANGE, "validation")]
+    for key, colour, label in curves:
+        if key in history.epochs[0].values:
+            values = history.values(key)
+            text = f"{label}, ends at {values[-1]:.4g}"
+            axes.plot(epochs, values, color=colour, marker=marker, markersize=3, label=text)
+    axes.set_ylabel(name)
+    axes.legend(frameon=False)
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
 
 
 def _draw_energy(

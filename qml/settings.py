@@ -57,3 +57,36 @@ def pair(check: Check) -> Check:
         return check(f"{what}[0]", value[0]), check(f"{what}[1]", value[1])
 
     return check_pair
+
+
+def optional(check: Check) -> Check:
+    """Make a check that also accepts None."""
+
+    def check_optional(what: str, value: Any) -> Any:
+        return None if value is None else check(what, value)
+
+    return check_optional
+
+
+def choice(*accepted: str | None) -> Check:
+    """Make a check for one of a few names."""
+
+    def check_choice(what: str, value: Any) -> str | None:
+        if not isinstance(value, str | None) or value not in accepted:
+            names = ", ".join(map(repr, accepted))
+            raise SettingError(f"{what} needs one of {names}, got {value!r}. Choose one of them.")
+        return value
+
+    return check_choice
+
+
+def above(low: float, below: float = inf) -> Check:
+    """Make a check for a finite number in ``(low, below)``."""
+
+    def check_above(what: str, value: Any) -> float:
+        number = real(below=below)(what, value)
+        if not number > low:
+            raise SettingError(f"{what} needs a number above {low:g}, got {value!r}. Enlarge it.")
+        return number
+
+    return check_above

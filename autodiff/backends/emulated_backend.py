@@ -11,12 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 import numpy as np
 
-from autodiff.backends.interface import Backend, HostArray
+from autodiff.backends.interface import Backend, HostArray, Stats
 from autodiff.errors import AutodiffError, DeviceMismatch, DeviceUnavailable
 
 # Any in this file: forwards and their results are whatever an op's row says.
@@ -30,35 +29,22 @@ class EmulatedFailure(AutodiffError, RuntimeError):
     """A failure that a test asked for with ``EmulatedBackend.fail``."""
 
 
-@dataclass
-class Stats:
-    """What a device has done since the last reset, and what it holds."""
-
-    launches: int = 0
-    uploads: int = 0
-    downloads: int = 0
-    upload_bytes: int = 0
-    download_bytes: int = 0
-    allocations: int = 0
-
-    def reset(self) -> None:
-        """Set every counter to 0."""
-        for field in fields(self):
-            setattr(self, field.name, 0)
-
-
 class _Block:
-    """One allocation, shared by the views of it and freed with the last of them."""
+    """One allocation, shared by the views of it and freed with the last of them.
 
-    __slots__ = ("_backend", "nbytes")
+    It knows where it lies: a buffer cannot be relabelled.
+    """
 
-    def __init__(self, backend: EmulatedBackend, nbytes: int) -> None:
+    __slots__ = ("backend", "nbytes", "storage_class")
+
+    def __init__(self, backend: EmulatedBackend, nbytes: int, storage_class: str) -> None:
+        self.backend = backend
         self.nbytes = nbytes
-        self._backend = backend
+        self.storage_class = storage_class
         backend._hold(1, nbytes)
 
     def __del__(self) -> None:
-        self._backend._hold(-1, -self.nbytes)
+        self.backend._hold(-1, -self.nbytes)
 
 
 def _unreadable(self: EmulatedBuffer, *args: object, **kwargs: object) -> NoReturn:
@@ -69,20 +55,23 @@ def _unreadable(self: EmulatedBuffer, *args: object, **kwargs: object) -> NoRetu
 
 
 class EmulatedBuffer:
-    """Memory of one emulated device: its description is known, its elements are not readable.
+    """Memory of one emulated device: its description is known, its elements are not readable."""
 
-    Attributes:
-        device: the canonical name of the device that owns it.
-        storage_class: the kind of memory.
-    """
+    __slots__ = ("__weakref__", "_array", "_block")
 
-    __slots__ = ("__weakref__", "_array", "_block", "device", "storage_class")
-
-    def __init__(self, array: HostArray, block: _Block, device: str, storage_class: str) -> None:
+    def __init__(self, array: HostArray, block: _Block) -> None:
         self._array = array
         self._block = block
-        self.device = device
-        self.storage_class = storage_class
+
+    @property
+    def device(self) -> str:
+        """The canonical name of the device that owns it."""
+        return self._block.backend.device
+
+    @property
+    def storage_class(self) -> str:
+        """The kind of memory."""
+        return self._block.storage_class
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +101,7 @@ class EmulatedBuffer:
     def __setitem__(self, index: Any, value: EmulatedBuffer | complex) -> None:
         """Write a number, or a buffer of the same device, into a writable copy."""
         if isinstance(value, EmulatedBuffer):
-            if value.device != self.device:
+            if value._block.backend is not self._block.backend:
                 raise _foreign(self.device, value)
             self._array[index] = value._array
         elif isinstance(value, int | float | complex | np.generic):
@@ -226,7 +215,7 @@ class EmulatedBackend(Backend):
         """Wrap an array that nobody else holds."""
         self._event("allocation")
         self._count(allocations=1)
-        return EmulatedBuffer(array, _Block(self, array.nbytes), self.device, storage_class)
+        return EmulatedBuffer(array, _Block(self, array.nbytes, storage_class))
 
     def _array(self, buffer: Any) -> HostArray:
         """Return the elements of an own buffer; they stay in this file."""
@@ -236,7 +225,7 @@ class EmulatedBackend(Backend):
         return array
 
     def owns(self, buffer: Any) -> bool:
-        return type(buffer) is EmulatedBuffer and buffer.device == self.device
+        return type(buffer) is EmulatedBuffer and buffer._block.backend is self
 
     def storage_class(self, buffer: EmulatedBuffer) -> str:
         return buffer.storage_class
@@ -283,7 +272,7 @@ class EmulatedBackend(Backend):
         array, size = self._array(base), dtype.itemsize
         steps = tuple(s * size for s in strides)
         view = np.ndarray(shape, dtype, array, offset * size, steps)
-        return EmulatedBuffer(view, base._block, self.device, base.storage_class)
+        return EmulatedBuffer(view, base._block)
 
     def view_of(
         self, result: EmulatedBuffer, base: EmulatedBuffer
@@ -339,13 +328,13 @@ class EmulatedBackend(Backend):
         """Make a buffer of a result, in the operand's allocation where it looks into one."""
         array = np.asarray(value)
         owner = _owner(array)
+        fresh = owner is array and array.flags.writeable
         for operand in operands:
             if type(operand) is EmulatedBuffer and _owner(operand._array) is owner:
-                kind = operand.storage_class
-                return EmulatedBuffer(array, operand._block, self.device, kind)
-        if owner is not array or not array.flags.writeable:
-            array = np.array(array)  # of a temporary, of an attribute, or of a travelling number
-        return self._allocate(array, storage_class)
+                return EmulatedBuffer(array, operand._block)
+            fresh = fresh and owner is not operand
+        # Else it looks into a temporary, an attribute or a travelling number.
+        return self._allocate(array if fresh else np.array(array, order="C"), storage_class)
 
 
 def _owner(array: HostArray) -> HostArray:
@@ -362,5 +351,6 @@ def _address(array: HostArray) -> int:
 
 def _foreign(device: str, buffer: object) -> DeviceMismatch:
     return DeviceMismatch(
-        f"{device} needs buffers of its own, got {buffer!r:.80}. Move the value with .to({device!r})."
+        f"{device} needs buffers of its own, got {buffer!r:.80}. "
+        f"Move the value with .to({device!r})."
     )

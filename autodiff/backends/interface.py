@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,23 @@ from numpy.typing import NDArray
 # A backend's own array type: ndarray on the CPU, something NumPy cannot read elsewhere.
 Array = Any
 HostArray = NDArray[Any]  # Any: every dtype that a tensor may have
+
+
+@dataclass
+class Stats:
+    """What a device has done since the last reset, and what it holds."""
+
+    launches: int = 0
+    uploads: int = 0
+    downloads: int = 0
+    upload_bytes: int = 0
+    download_bytes: int = 0
+    allocations: int = 0
+
+    def reset(self) -> None:
+        """Set every counter to 0."""
+        for field in fields(self):
+            setattr(self, field.name, 0)
 
 
 class Backend(ABC):
@@ -26,6 +44,8 @@ class Backend(ABC):
     device: str
     #: The kinds of memory that it computes in, the default first.
     storage_classes: tuple[str, ...]
+    #: What the device has done; nothing is counted on the CPU.
+    stats: Stats
 
     @abstractmethod
     def from_host(self, array: HostArray) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff.backends.interface import Backend, HostArray
+from autodiff.backends.interface import Backend, HostArray, Stats
 
 
 class NumpyBackend(Backend):
@@ -17,6 +17,9 @@ class NumpyBackend(Backend):
     family = "numpy"
     device = "cpu"
     storage_classes = ("host",)
+
+    def __init__(self) -> None:
+        self.stats = Stats()
 
     def from_host(self, array: HostArray) -> HostArray:
         return self.own(np.array(array, order="C"))

@@ -23,5 +23,6 @@ from autodiff.ops import (
     spectral,
     statistics,
     systems,
+    transfer,
     trigonometry,
 )

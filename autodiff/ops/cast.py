@@ -1,4 +1,4 @@
-"""Changes of representation: dtype and copies."""
+"""Changes of representation: dtype, copies, and what has another's shape and dtype."""
 
 from __future__ import annotations
 
@@ -76,5 +76,27 @@ copy = broadcasting(
 
     >>> copy(1.0).item()
     1.0
+    """,
+)
+
+ones_like = broadcasting(
+    "ones_like",
+    lambda xp, x: xp.ones(x.shape, x.dtype),
+    None,
+    doc="""Return ones of the shape, dtype and device of x.
+
+    >>> ones_like([2.0, 3.0]).tolist()
+    [1.0, 1.0]
+    """,
+)
+
+zeros_like = broadcasting(
+    "zeros_like",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    None,
+    doc="""Return zeros of the shape, dtype and device of x.
+
+    >>> zeros_like([2.0, 3.0]).tolist()
+    [0.0, 0.0]
     """,
 )

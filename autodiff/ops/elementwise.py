@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import log as log_of_number
 
 from autodiff.dispatch import apply
+from autodiff.ops.cast import astype
 from autodiff.ops.compare import logical_and
 from autodiff.ops.complex import real, without_zeros
 from autodiff.ops.declare import broadcasting, conj_of, elementwise_op, explain, public
@@ -56,8 +57,10 @@ multiply = broadcasting(
 divide = broadcasting(
     "divide",
     lambda xp, x, y: xp.true_divide(x, y),
-    lambda outs, x, y: 1 / y,
-    lambda outs, x, y: -(x / y) / y,
+    rules=(  # g first: 1 / y would be rounded to y's dtype, which may be narrower than the result's
+        lambda g, outs, x, y: g / conj_of(y),
+        lambda g, outs, x, y: g * conj_of(-(x / y) / y),
+    ),
     aliases=("true_divide", "div"),
     domain=(0.5, 2.0),
     doc="""Return x / y; integers divide to float64.
@@ -132,9 +135,13 @@ def _base_rule(g: Tensor, outs: Sequence[Tensor], x: Tensor, y: Tensor) -> Tenso
 
 
 def _exponent_rule(g: Tensor, outs: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """Return x**y log x, and 0 where 0**y is constant: for Re y >= 0."""
+    """Return x**y log x, and 0 where 0**y is constant: for Re y >= 0.
+
+    The logarithm is taken in the result's dtype, as the power is: x may be narrower, or real and
+    negative under a complex exponent.
+    """
     constant = logical_and(x == 0, real(y) >= 0)
-    return g * conj_of(outs[0] * log(where(constant, 1, x)))
+    return g * conj_of(outs[0] * log(astype(where(constant, 1, x), outs[0].dtype)))
 
 
 _POWER = elementwise_op(

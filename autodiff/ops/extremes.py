@@ -97,6 +97,7 @@ def _position(name: str) -> Op:
             lambda xp, x, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
             None,
             _position_meta,
+            resident=False,  # a position is for the host, which is where the value is wanted next
             per_sample=behind_batch_axis,
             samples=lambda draw: [
                 ((draw(3),), {"axis": 0, "keepdims": False}),

@@ -7,7 +7,8 @@ padding is placed, scheduled and explained like everything else.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from autodiff.node import Attrs, Meta
 from autodiff.program import Instruction, Place, Program, Ref, no_batch_error
@@ -39,11 +40,10 @@ def batched_program(program: Program, inputs: Sequence[Meta], flags: Sequence[bo
     return replace(program, instructions=tuple(writer.instructions), outputs=outputs)
 
 
-@dataclass
-class _Batched:
+class _Batched(NamedTuple):
     """A new instruction's number, and whether its results carry the batch axis."""
 
-    index: int
+    number: int
     flag: bool
 
 
@@ -97,4 +97,4 @@ class _Writer:
 
 def _moved(ref: Ref, done: Sequence[_Batched]) -> Ref:
     """Return the same operand by its new number."""
-    return replace(ref, index=done[ref.index].index) if ref.place is Place.RESULT else ref
+    return replace(ref, index=done[ref.index].number) if ref.place is Place.RESULT else ref

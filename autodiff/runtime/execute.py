@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 
 from autodiff.backends.interface import Array
 from autodiff.node import Autograd, Cell
@@ -49,10 +50,10 @@ class Run:
     ) -> None:
         self._schedule = schedule
         self._numbers = self._travelling(constants)
-        self._copies: Copies = dict(placed)
+        self._live: Copies = dict(placed)
         for value, resident in enumerate(inputs):
             if value in schedule.homes:
-                self._copies[value] = {schedule.homes[value].location: resident}
+                self._live[value] = {schedule.homes[value].location: resident}
         self._constants = constants
 
     def run(self) -> tuple[Tensor, ...]:
@@ -67,13 +68,13 @@ class Run:
         try:
             for step in self._schedule.steps:
                 if isinstance(step, ScheduledTransfer):
-                    _transfer(step, self._copies)
+                    _transfer(step, self._live)
                 else:
                     self._launch(step)
             return self._outputs()
         finally:
             # An error's traceback holds this object; the values must not live on with it.
-            self._copies.clear()
+            self._live.clear()
 
     def _travelling(self, constants: Sequence[Tensor]) -> Mapping[int, Array]:
         listing = self._schedule.listing
@@ -84,7 +85,9 @@ class Run:
         where = launch.at
         ops = launch.ops
         what = f"the launch of instructions {ops[0].index} to {ops[-1].index} at {where}"
-        with Renamed(ExecutionFailed, f"{what} needs to run"), where.executor.launch():
+        with ExitStack() as stack:
+            with Renamed(ExecutionFailed, f"{what} needs to start"):
+                stack.enter_context(where.executor.launch())
             for op in ops:
                 self._op(op, where)
 
@@ -96,14 +99,14 @@ class Run:
             made = where.executor.run(line.op, operands, line.attrs, where.location.storage_class)
         checked = checked_outputs(op, where, made)
         for value, resident in zip(line.results, checked, strict=True):
-            self._copies[value] = {where.location: resident}
+            self._live[value] = {where.location: resident}
         for value in op.drops:
-            self._copies.pop(value, None)
+            self._live.pop(value, None)
 
     def _operand(self, value: int, location: ExecutionLocation) -> Array:
         if value in self._numbers:
             return self._numbers[value]
-        return self._copies[value][location].buffer
+        return self._live[value][location].buffer
 
     def _outputs(self) -> tuple[Tensor, ...]:
         listing, found = self._schedule.listing, []
@@ -112,7 +115,8 @@ class Run:
                 found.append(self._constants[value - listing.constants.start].deep_clone())
                 continue
             where = self._schedule.outputs[value]
-            buffer = where.executor.finish(self._copies[value][where.location].buffer)
+            with Renamed(ExecutionFailed, f"output {value} at {where} needs memory of its own"):
+                buffer = where.executor.finish(self._live[value][where.location].buffer)
             found.append(_tensor(buffer, where.executor.device))
         return tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from autodiff.backends.interface import Array, Backend
 from autodiff.device import CPU, backend_of, canonical_device, split_device
@@ -136,8 +136,7 @@ class Executor:
         return IngressContract(eligible, accepts, owns)
 
 
-@dataclass(frozen=True)
-class Ingress:
+class Ingress(NamedTuple):
     """A complete ingress contract."""
 
     eligible: Callable[[Placement], bool]

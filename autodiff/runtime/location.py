@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from autodiff.backends.interface import Array
 from autodiff.device import backend_of, split_device
@@ -12,8 +13,7 @@ from autodiff.node import Meta, Shape
 from autodiff.tensors import Tensor
 
 
-@dataclass(frozen=True)
-class ExecutionLocation:
+class ExecutionLocation(NamedTuple):
     """A place where ops run. Two locations of one storage class are two locations.
 
     Attributes:
@@ -30,8 +30,7 @@ class ExecutionLocation:
         return f"{self.executor} ({self.storage_class})"
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """Where a buffer is said to lie: kind and ordinal of the device, kind of memory.
 
     Attributes:
@@ -77,8 +76,7 @@ class Resident:
         return bytes_of((self.shape, self.dtype))
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """A value without its elements.
 
     Attributes:
@@ -121,5 +119,5 @@ def resident_of(tensor: Tensor) -> Resident:
     claimed = described(tensor)
     backend, placement = backend_of(tensor.device), claimed.placement
     if backend.owns(buffer):
-        placement = replace(placement, storage_class=backend.storage_class(buffer))
+        placement = placement._replace(storage_class=backend.storage_class(buffer))
     return Resident(buffer, *claimed.meta, placement, claimed.family)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
-
-import numpy as np
+from typing import Generic, TypeVar
 
 from autodiff.errors import ShapeError
+from autodiff.keys import Key, frozen
 from autodiff.node import Shape
 from autodiff.program import Program
 from autodiff.runtime.errors import NoIngress, ResidencyMismatch
@@ -24,8 +22,6 @@ from autodiff.runtime.routing import Router
 from autodiff.runtime.schedule import Schedule, make_schedule
 from autodiff.tensors import Tensor
 
-# Any in this file: attrs are whatever an op's row says.
-Key = tuple[Any, ...]
 T = TypeVar("T")
 
 
@@ -39,14 +35,14 @@ class PlacedConstants:
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.tensors = tuple(tensors)
         self._lock = threading.Lock()
-        self._copies: Copies | None = None
+        self._placed: Copies | None = None
 
     def at(self, schedule: Schedule) -> Copies:
         """Return the constants where the schedule needs them."""
         with self._lock:
-            if self._copies is None:
-                self._copies = place_constants(schedule, self.tensors)
-            return self._copies
+            if self._placed is None:
+                self._placed = place_constants(schedule, self.tensors)
+            return self._placed
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,30 +167,6 @@ def check_shapes(program: Program, signatures: Sequence[Signature], flags: Seque
 # -- caches ----------------------------------------------------------------------------------------
 
 
-class Recent(Generic[T]):
-    """What was used last, by key."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._known: OrderedDict[Key, T] = OrderedDict()
-
-    def get(self, key: Key) -> T | None:
-        """Return what is known of a key."""
-        if key in self._known:
-            self._known.move_to_end(key)
-        return self._known.get(key)
-
-    def put(self, key: Key, value: T) -> None:
-        """Keep it, and forget what was not used for longest."""
-        self._known[key] = value
-        if len(self._known) > self._capacity:
-            self._known.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
-
-
 class ByProgram(Generic[T]):
     """What belongs to a program object, and goes with it."""
 
@@ -216,30 +188,10 @@ class ByProgram(Generic[T]):
 
 
 def structure_of(program: Program) -> Key:
-    """Return what two programs share that may share a schedule: all but the constants' values."""
-    lines = [(i.op, i.operands, _frozen(i.attrs), i.compiler_made) for i in program.instructions]
-    constants = [(described(x), x.shape) for x in program.constants]
-    return (*lines, *constants, len(program.slots), program.outputs)
+    """Return what two programs share that may share a schedule: all but the constants' values.
 
-
-def _frozen(value: Any) -> Any:
-    """Return a hashable stand-in; an object that has none is taken by identity.
-
-    The schedule keeps the attrs, so an identity is not given to another object.
+    The schedule keeps the attrs, so that the identities in the key stay theirs.
     """
-    match value:
-        case Mapping():
-            return tuple([(name, _frozen(value[name])) for name in sorted(value)])
-        case list() | tuple():
-            return (type(value), *map(_frozen, value))
-        case slice():
-            return (slice, *map(_frozen, (value.start, value.stop, value.step)))
-        case np.ndarray():
-            return (value.dtype, value.shape, value.tobytes())
-        case float() | complex():
-            return repr(value)  # 0.0 == -0.0, and 1.0 == 1
-    try:
-        hash(value)
-    except TypeError:
-        return (type(value), id(value))
-    return (type(value), value)
+    lines = [(i.op, i.operands, frozen(i.attrs), i.compiler_made) for i in program.instructions]
+    constants = [described(x) for x in program.constants]
+    return (*lines, *constants, len(program.slots), program.outputs)

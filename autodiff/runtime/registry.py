@@ -82,8 +82,8 @@ class Registry:
         known = self.providers.get(pair)
         if known is not None and known != provider:
             raise TransferProviderConflict(
-                f"transfers from {pair[0]!r} to {pair[1]!r} need one provider, got {provider!r:.80} "
-                f"beside {known!r:.80}. Remove one."
+                f"transfers from {pair[0]!r} to {pair[1]!r} need one provider, got "
+                f"{provider!r:.80} beside {known!r:.80}. Remove one."
             )
         if known is not None:
             return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from autodiff.runtime.errors import MissingTransferProvider, UnsupportedOp
 from autodiff.runtime.listing import Listing
@@ -13,8 +13,7 @@ from autodiff.runtime.registry import Registry
 Vector = Sequence[ExecutionLocation]
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """A value on its way, before the instruction that needs it first."""
 
     value: int
@@ -23,17 +22,15 @@ class Move:
     before: int
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Consecutive instructions at one location, one launch, and what has to come there before."""
 
     location: ExecutionLocation
-    moves: list[Move] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    moves: list[Move]
+    lines: list[int]
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(NamedTuple):
     """How a placement is served.
 
     Attributes:
@@ -83,7 +80,7 @@ class Router:
         for line in self._listing.lines:
             location = vector[line.index]
             if not stretches or stretches[-1].location != location:
-                stretches.append(Stretch(location))
+                stretches.append(Stretch(location, [], []))
             stretch = stretches[-1]
             for v in line.operands:
                 if self._listing.travels(v) or location in copies[v]:

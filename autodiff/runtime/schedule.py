@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from autodiff.node import Meta
 from autodiff.runtime.listing import Line, Listing
@@ -13,8 +14,7 @@ from autodiff.runtime.routing import Move, Route, Vector
 from autodiff.runtime.transfer import Endpoint, TransferProvider
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduledTransfer:
+class ScheduledTransfer(NamedTuple):
     """A copy of a value that is made at another location; the source stays.
 
     Attributes:
@@ -59,8 +59,7 @@ class ScheduledOp:
         return self.line.index
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduledLaunch:
+class ScheduledLaunch(NamedTuple):
     """Instructions that run as one launch.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from autodiff.node import Meta
 from autodiff.runtime.errors import (
@@ -21,8 +22,7 @@ from autodiff.runtime.executor import Executor
 from autodiff.runtime.location import ExecutionLocation, Placement, Resident
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """One end of a transfer.
 
     Attributes:
@@ -42,8 +42,7 @@ class Endpoint:
         return str(self.location)
 
 
-@dataclass(frozen=True)
-class TransferRequest:
+class TransferRequest(NamedTuple):
     """What a provider is asked for: ``value``, which lies at ``source``, at ``destination``."""
 
     value: Resident

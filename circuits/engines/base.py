@@ -1,11 +1,12 @@
 """The protocol between the circuit ops and an engine: two calls, whatever the batch.
 
 An engine works on plain arrays. States are ``(B, 2**n)``, angles ``(B or 1, S)``, matrices
-``(B or 1, d, d)``, coefficients ``(B or 1, T)``; B is the same in all of them. What an engine returns
-is always per sample, ``(B, ...)``: sums over a shared operand are the ops' business.
+``(B or 1, d, d)``, coefficients ``(B or 1, T)``; B is the same in all of them. What an engine
+returns is always per sample, ``(B, ...)``: sums over a shared operand are the ops' business.
 
-Gradients follow the inner product <a, b> = Re sum conj(a) b: with cotangent lambda of the final state,
-the gradient of a step's angle t is Re <lambda| dU/dt U^dagger |psi> with psi the state after it.
+Gradients follow the inner product <a, b> = Re sum conj(a) b: with cotangent lambda of the final
+state, the gradient of a step's angle t is Re <lambda| dU/dt U^dagger |psi> with psi the state after
+it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,28 @@ from circuits.plan.terms import Terms
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which gradients a reverse call must compute; the others come back as None."""
+    """Which gradients a reverse call must compute; the others come back as None.
+
+    Attributes:
+        state: of the initial state.
+        angles: of all angles, or those of the slots that are True; of the others it is zero.
+        matrices: of the given matrices.
+        coefficients: of the observables' coefficients.
+    """
 
     state: bool = False
-    angles: bool = True
+    angles: bool | tuple[bool, ...] = True
     matrices: bool = False
     coefficients: bool = False
+
+    @property
+    def slots(self) -> bool:
+        """Whether the gradient of any angle is wanted."""
+        return self.angles if isinstance(self.angles, bool) else any(self.angles)
+
+    def wants_slot(self, slot: int) -> bool:
+        """Return whether the gradient of an angle is wanted."""
+        return self.angles if isinstance(self.angles, bool) else self.angles[slot]
 
 
 @dataclass(frozen=True)
@@ -67,8 +84,8 @@ class Engine(ABC):
         """Apply the plan to ``state`` (not changed) and, where ``terms`` are given, measure them.
 
         Returns:
-            The final state ``(B, 2**n)`` in the dtype of ``state``, and the values ``(B, K)`` in the
-            matching real dtype, or None without terms.
+            The final state ``(B, 2**n)`` in the dtype of ``state``, and the values ``(B, K)`` in
+            the matching real dtype, or None without terms.
         """
 
     @abstractmethod

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines import numba_kernels as kernels
+from circuits.engines import numba_kernels_drivers as drivers
+from circuits.engines import numba_kernels_stages as stages
 from circuits.engines.base import Engine, Gradients, Wanted, check_batch, real_dtype
-from circuits.engines.numba_packing import PackedPlan, PackedTerms, pack_plan, pack_terms
+from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
+from circuits.engines.numba_threads import get_num_threads, run_team
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
 
-NO_TERMS = PackedTerms(
-    paulis=(np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64), np.zeros((0, 3), np.int64)),
-    rows=np.zeros(0, np.int64),
-)
+SHARED_WORK = 1 << 17
+"""Rows times instructions of all blocks from which on threads share them: some 200 microseconds."""
 
+SHARED_QUBITS = 15
+"""Width from which on threads share the stages of one state."""
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """What lambda starts from: an array, and a weighted sum of the words' and projectors' actions.
-
-    Attributes:
-        cotangent: ``(B, 2**n)``, or ``(0, 2**n)`` for none.
-        terms: whose ``paulis`` act on the final state.
-        weights: ``(B, T)`` float64.
-    """
-
-    cotangent: ComplexArray
-    terms: PackedTerms
-    weights: NDArray[np.float64]
+_PAGE = 512
+_NONE = {np.dtype(kind): np.zeros((1, 0), kind) for kind in (np.float32, np.float64)}
+for _array in _NONE.values():
+    _array.flags.writeable = False
 
 
 class NumbaEngine(Engine):
     """Runs plans on the CPU by kernels that Numba compiles once a precision; the default engine.
 
-    The kernels wait for nothing and hold no lock, so calls from several threads run side by side.
+    Calls from several threads run side by side: each has a workspace of its own.
 
     Reference:
         T. Jones and J. Gacon (2020), arXiv:2009.02823.
@@ -61,16 +53,33 @@ class NumbaEngine(Engine):
         coefficients: RealArray | None = None,
     ) -> tuple[ComplexArray, RealArray | None]:
         """Apply the plan to every sample, then measure."""
-        packed = self._packed_plan(plan)
+        program, real = self._program(plan), real_dtype(state.dtype)
         batch = check_batch([state, angles, *matrices, coefficients])
-        states = np.empty((batch, state.shape[1]), state.dtype)
-        states[...] = state
-        tables = packed.tables(angles, matrices, states.dtype)
-        kernels.forward(states, packed.code, tables, packed.widths)
+        shape = program.shape(batch, real, terms)
+        call = program.call(shape, batch, None)
+        columns, _ = program.make_columns(angles, matrices, real)
+        final = np.empty((batch, state.shape[1]), state.dtype)
+        values = np.zeros((batch, 0 if terms is None else terms.num_rows), real)
+        operands = (
+            *call.tables,
+            _input(angles, real),
+            _input(columns, real),
+            _states(state, real),
+            _input(coefficients, real),
+            final.view(real),
+            values,
+            np.empty((batch, 0), real),
+        )
+        if call.passes:
+            self._run_stages(stages.forward_stages, shape, call, operands, batch)
+        else:
+            self._run_blocks(drivers.forward, call, operands, real)
         if terms is None or coefficients is None:
-            return states, None
-        _, values = _measure(self._packed_terms(terms), states, coefficients, terms.num_rows)
-        return states, values.astype(real_dtype(state.dtype), copy=False)
+            return final, None
+        for position, term in words_of(terms).sparse:
+            products = np.vecdot(final, sparse_product(term, final)).real
+            values[:, terms.rows[position]] += coefficients[:, position] * products
+        return final, values
 
     def reverse(
         self,
@@ -85,113 +94,131 @@ class NumbaEngine(Engine):
         coefficients: RealArray | None = None,
         weights: RealArray | None = None,
     ) -> Gradients:
-        """Undo the plan as far as a gradient is wanted, one sample after the other."""
-        packed = self._packed_plan(plan)
-        if terms is None or coefficients is None or weights is None:
-            assert cotangent is not None
-            start = Start(cotangent, NO_TERMS, np.zeros((len(final), 0)))
-            return self._sweep(packed, final, angles, matrices, wanted, start)
-        observables = self._packed_terms(terms)
-        start = _start(observables, final, coefficients, weights)
-        gradients = self._sweep(packed, final, angles, matrices, wanted, start)
-        if not wanted.coefficients:
-            return gradients
-        values, _ = _measure(observables, final, coefficients, terms.num_rows)
-        products = weights[:, terms.rows] * values
-        return replace(gradients, coefficients=products.astype(real_dtype(final.dtype)))
-
-    def _sweep(
-        self,
-        packed: PackedPlan,
-        final: ComplexArray,
-        angles: RealArray,
-        matrices: Sequence[ComplexArray],
-        wanted: Wanted,
-        start: Start,
-    ) -> Gradients:
-        """Run the compiled reverse driver and cut its results to what is wanted."""
-        batch, size = final.shape
-        stop = packed.stop(wanted)
-        by_angle = np.zeros((batch, packed.num_slots))
-        by_matrix = np.zeros((batch, packed.given_width), np.complex128)
-        by_state = np.empty((batch if wanted.state else 0, size), final.dtype)
-        if stop < len(packed.code[0]) or wanted.state:
-            kernels.reverse(
-                _read_only(final),
-                _read_only(start.cotangent),
-                start.terms.paulis,
-                start.weights,
-                packed.code,
-                packed.tables(angles, matrices, final.dtype, derive=wanted.angles),
-                packed.widths,
-                stop,
-                (wanted.angles, wanted.matrices),
-                self._workspace(size, final.dtype),
-                (by_angle, by_matrix, by_state),
-            )
+        """Undo the plan as far as a gradient is wanted."""
+        program, real, batch = self._program(plan), real_dtype(final.dtype), len(final)
+        shape = program.shape(batch, real, terms)
+        call = program.call(shape, batch, wanted)
+        columns, made = program.make_columns(angles, matrices, real)
+        asked = len(terms.terms) if terms is not None and wanted.coefficients else 0
+        by_term = np.zeros((batch, asked), real)
+        if terms is not None and words_of(terms).sparse:
+            cotangent = _sparse_cotangent(terms, final, coefficients, weights)
+        results = np.empty((batch, 1 + plan.num_slots + program.columns.out_width), real)
+        by_state = np.empty((batch if wanted.state else 0, final.shape[1]), final.dtype)
+        operands = (
+            *call.tables,
+            _input(angles, real),
+            _input(columns, real),
+            _states(final, real),
+            _states(final[:0] if cotangent is None else cotangent, real),
+            _input(coefficients, real),
+            _input(weights, real),
+            results,
+            by_term,
+            by_state.view(real),
+            np.empty((batch, 0), real),
+        )
+        if call.passes:
+            operands = (*operands, self._states_between(2 * final.shape[1], real))
+            self._run_stages(stages.reverse_stages, shape, call, operands, batch)
+        else:
+            self._run_blocks(drivers.reverse, call, operands, real)
+        if asked:
+            assert terms is not None
+            assert weights is not None
+            for position, term in words_of(terms).sparse:
+                by_term[:, position] = np.vecdot(final, sparse_product(term, final)).real
+            by_term *= weights[:, terms.rows]
         return Gradients(
             state=by_state if wanted.state else None,
-            angles=by_angle.astype(real_dtype(final.dtype)) if wanted.angles else None,
-            matrices=packed.split(by_matrix, matrices, final.dtype) if wanted.matrices else None,
+            angles=program.angle_gradients(results, angles, made, wanted)
+            if wanted.angles
+            else None,
+            matrices=program.matrix_gradients(results, matrices, final.dtype)
+            if wanted.matrices
+            else None,
+            coefficients=by_term if wanted.coefficients else None,
         )
 
-    def _workspace(self, size: int, dtype: np.dtype[Any]) -> ComplexArray:
-        """Return room for psi and lambda that only this thread uses, kept from call to call."""
-        work: ComplexArray | None = getattr(self._local, dtype.char, None)
-        if work is None or work.shape[1] != size:
-            work = np.empty((2, size), dtype)
+    def _run_blocks(
+        self, driver: Any, call: Call, operands: tuple[Any, ...], real: np.dtype[Any]
+    ) -> None:
+        """Run a driver of whole programs: threads share the blocks."""
+        team = min(call.blocks, get_num_threads()) if call.work > SHARED_WORK else 1
+        room = self._workspace(team, call.size, real)
+        run_team(driver, (*operands, room, np.zeros(2, np.int64)), team)
+
+    def _run_stages(
+        self, driver: Any, shape: Shape, call: Call, operands: tuple[Any, ...], batch: int
+    ) -> None:
+        """Run a driver of staged programs: threads share the tiles."""
+        lanes, real = shape.layout.lanes, shape.layout.schedule.fixed.dtype
+        wide = len(shape.layout.schedule.places) >= SHARED_QUBITS
+        team = min(get_num_threads(), call.blocks) if wide else 1
+        room = self._workspace(team + 1, call.size, real)
+        parts = [np.empty((call.blocks, (shape.atoms + 1) * lanes), real)]
+        if driver is stages.reverse_stages:
+            width = shape.layout.schedule.sizes[1] * lanes
+            parts.append(np.empty((call.blocks, width), real))
+        control = np.zeros(stages.COUNTERS + 2 * batch * (call.passes + 2), np.int64)
+        run_team(driver, (*operands, room[team], *parts, room, control), team)
+
+    def _workspace(self, count: int, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return room that only this call's threads use, kept from call to call."""
+        size = -(-size // _PAGE) * _PAGE
+        work: NDArray[Any] | None = getattr(self._local, dtype.char, None)
+        if work is None or work.shape[0] < count or work.shape[1] < size:
+            if work is not None:
+                count, size = max(count, work.shape[0]), max(size, work.shape[1])
+            work = np.empty((count, size), dtype)
             setattr(self._local, dtype.char, work)
         return work
 
-    def _packed_plan(self, plan: Plan) -> PackedPlan:
-        packed = plan.memo.get(self.name)
-        if not isinstance(packed, PackedPlan):
-            packed = plan.memo[self.name] = pack_plan(plan)
-        return packed
+    def _states_between(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return room for psi and lambda between the passes of a reverse call."""
+        name = "states_" + dtype.char
+        found: NDArray[Any] | None = getattr(self._local, name, None)
+        if found is None or found.shape[1] != size:
+            found = np.empty((2, size), dtype)
+            setattr(self._local, name, found)
+        return found
 
-    def _packed_terms(self, terms: Terms) -> PackedTerms:
-        packed = terms.memo.get(self.name)
-        if not isinstance(packed, PackedTerms):
-            packed = terms.memo[self.name] = pack_terms(terms)
-        return packed
+    def _program(self, plan: Plan) -> Program:
+        program = plan.memo.get(self.name)
+        if not isinstance(program, Program):
+            program = plan.memo[self.name] = Program(plan)
+        return program
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _input(array: NDArray[Any] | None, real: np.dtype[Any]) -> NDArray[Any]:
     """Return a contiguous read-only view or copy: for a writable array Numba would compile anew."""
-    view = np.ascontiguousarray(array).view()
+    if array is None:
+        return _NONE[real]
+    view = np.ascontiguousarray(array, real).view()
     view.flags.writeable = False
     return view
 
 
-def _action(operator: Any, states: ComplexArray) -> ComplexArray:
-    """Apply a packed plan of one step, or a sparse matrix (Any: SciPy's), to every state."""
-    if not isinstance(operator, PackedPlan):
-        return (operator @ states.T).T.astype(states.dtype)
-    out = states.copy(order="C")
-    tables = operator.tables(np.zeros((1, 0)), (), out.dtype)
-    kernels.forward(out, operator.code, tables, operator.widths)
+def _states(states: ComplexArray, real: np.dtype[Any]) -> NDArray[Any]:
+    """Return states as real numbers; one that is shown to all samples, once."""
+    if len(states) > 1 and states.strides[0] == 0:
+        states = states[:1]
+    view = np.ascontiguousarray(states).view(real)
+    view.flags.writeable = False
+    return view
+
+
+def _sparse_cotangent(
+    terms: Terms,
+    final: ComplexArray,
+    coefficients: RealArray | None,
+    weights: RealArray | None,
+) -> ComplexArray:
+    """What sparse terms add to lambda."""
+    assert coefficients is not None
+    assert weights is not None
+    out = np.zeros_like(final)
+    for position, term in words_of(terms).sparse:
+        factors = 2 * weights[:, terms.rows[position]] * coefficients[:, position]
+        out += factors[:, None] * sparse_product(term, final)
     return out
-
-
-def _measure(
-    terms: PackedTerms, states: ComplexArray, coefficients: RealArray, num_rows: int
-) -> tuple[RealArray, RealArray]:
-    """Return the values of all terms ``(B, T)`` and of all observables ``(B, K)`` in float64."""
-    by_term = np.zeros((len(states), len(terms.rows)))
-    values = np.zeros((len(states), num_rows))
-    for position, operator in terms.others:
-        by_term[:, position] = np.vecdot(states, _action(operator, states)).real
-    factors = _read_only(coefficients.astype(np.float64, copy=False))
-    kernels.measure(_read_only(states), terms.paulis, factors, terms.rows, by_term, values)
-    return by_term, values
-
-
-def _start(
-    terms: PackedTerms, final: ComplexArray, coefficients: RealArray, weights: RealArray
-) -> Start:
-    """Return lambda = sum_t 2 w[rows[t]] c_t O_t psi, words and projectors left to the driver."""
-    factors = np.multiply(2 * weights[:, terms.rows], coefficients, dtype=np.float64)
-    cotangent = np.zeros((len(final) if terms.others else 0, final.shape[1]), final.dtype)
-    for position, operator in terms.others:
-        cotangent += factors[:, position, None] * _action(operator, final)
-    return Start(cotangent, terms, factors)

@@ -11,7 +11,6 @@ from typing import Any
 from circuits.engines.numba_kernels_gates import (
     BASE_MASK,
     BASE_VALUE,
-    DENSE,
     EXCHANGE,
     KIND,
     LANE_TURN,
@@ -20,9 +19,6 @@ from circuits.engines.numba_kernels_gates import (
     TABLE,
     TURN,
     WORD,
-    dense,
-    dense_environment,
-    exchange,
     lane_turn,
     lane_turn_reverse,
     phase,
@@ -34,6 +30,7 @@ from circuits.engines.numba_kernels_gates import (
     word,
     word_reverse,
 )
+from circuits.engines.numba_kernels_matrices import dense, dense_environment, exchange
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
     finish,
@@ -56,6 +53,7 @@ from circuits.engines.numba_kernels_terms import (
 from circuits.engines.numba_simd import (
     atomic_add,
     compiled,
+    compiled_driver,
     vadd,
     vlen,
     vload,
@@ -66,16 +64,17 @@ from circuits.engines.numba_simd import (
     vzero,
 )
 
-ROWS_LOG, WIDE, BATCH, BLOCKS, STOP, PHASED = range(6)
+ROWS_LOG, WIDE, BATCH, BLOCKS, STOP, PHASED, DOT = range(7)
 """Numbers of a call: log2 of the rows of a tile; whether lanes are samples; samples; blocks; first
-instruction that the reverse sweep undoes; whether columns 0 and 1 are a phase of the state."""
+instruction that the reverse sweep undoes; whether columns 0 and 1 are a phase of the state, and
+whether its gradient is asked for."""
 
 AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS, AT_SCRATCH = range(
-    6, 13
+    7, 14
 )
 """Where the parts of a thread's workspace start; psi starts at 0."""
 
-NUMBERS = 13
+NUMBERS = 14
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 
@@ -222,8 +221,8 @@ def store_values(
 ) -> None:
     """Add up the values of observables, and where asked for of terms.
 
-    Link l says that term ``links[l, 0]``, of observable ``links[l, 2]``, has ``shares[l]`` of sum
-    ``links[l, 1]``.
+    Link i says that term ``links[i, 0]``, of observable ``links[i, 2]``, has ``shares[i]`` of sum
+    ``links[i, 1]``.
     """
     V = vlen(sums)
     for lane in range(min(V, batch - sample) if wide else 1):
@@ -232,14 +231,14 @@ def store_values(
             values[s, t] = 0.0
         for t in range(by_term.shape[1]):
             by_term[s, t] = 0.0
-        for l in range(links.shape[0]):
-            term, at = links[l, 0], links[l, 1] * V
-            total = shares[l] * (sums[at + lane] if wide else vsum(vload(sums, at)))
+        for i in range(links.shape[0]):
+            term, at = links[i, 0], links[i, 1] * V
+            total = shares[i] * (sums[at + lane] if wide else vsum(vload(sums, at)))
             if by_term.shape[1]:
                 by_term[s, term] += total
             if values.shape[1]:
                 c = coefficients[s if coefficients.shape[0] > 1 else 0, term]
-                values[s, links[l, 2]] += c * total
+                values[s, links[i, 2]] += c * total
 
 
 @compiled
@@ -258,14 +257,14 @@ def fill_factors(
     V = vlen(factors)
     for at in range(count * V):
         factors[at] = 0.0
-    for l in range(links.shape[0]):
+    for i in range(links.shape[0]):
         for lane in range(V):
             s = min(sample + lane, batch - 1) if wide else sample
-            c = coefficients[s if coefficients.shape[0] > 1 else 0, links[l, 0]]
-            factors[links[l, 1] * V + lane] += 2.0 * shares[l] * c * weights[s, links[l, 2]]
+            c = coefficients[s if coefficients.shape[0] > 1 else 0, links[i, 0]]
+            factors[links[i, 1] * V + lane] += 2.0 * shares[i] * c * weights[s, links[i, 2]]
 
 
-@compiled
+@compiled_driver
 def forward(
     call: Array,
     orders: Array,
@@ -294,7 +293,11 @@ def forward(
     room = work[atomic_add(control, 0, 1)]
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, L = room, room[call[AT_OPERANDS] :]
-    C, sums, scratch = room[call[AT_COEFFICIENTS] :], room[call[AT_SUMS] :], room[call[AT_SCRATCH] :]
+    C, sums, scratch = (
+        room[call[AT_COEFFICIENTS] :],
+        room[call[AT_SUMS] :],
+        room[call[AT_SCRATCH] :],
+    )
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     while True:
         block = atomic_add(control, 1, 1)
@@ -313,13 +316,11 @@ def forward(
                 vstore(sums, at, vzero(b))
             measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
             sign_sums(words, projectors, signs, sums)
-            store_values(
-                sums, links, shares, coefficients, sample, wide, batch, values, nothing
-            )
+            store_values(sums, links, shares, coefficients, sample, wide, batch, values, nothing)
         store_rows(final, sample, wide, batch, b, k, zero, orders[1])
 
 
-@compiled
+@compiled_driver
 def reverse(  # budget: the order of a sweep
     call: Array,
     orders: Array,
@@ -351,7 +352,11 @@ def reverse(  # budget: the order of a sweep
     room = work[atomic_add(control, 0, 1)]
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, c, L = room, room[call[AT_LAMBDA] :], room[call[AT_OPERANDS] :]
-    C, sums, scratch = room[call[AT_COEFFICIENTS] :], room[call[AT_SUMS] :], room[call[AT_SCRATCH] :]
+    C, sums, scratch = (
+        room[call[AT_COEFFICIENTS] :],
+        room[call[AT_SUMS] :],
+        room[call[AT_SCRATCH] :],
+    )
     E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     while True:
@@ -375,9 +380,7 @@ def reverse(  # budget: the order of a sweep
                 store_values(
                     sums, links, shares, coefficients, sample, wide, batch, nothing, by_term
                 )
-            fill_factors(
-                links, shares, coefficients, weights, sample, wide, batch, sums, count
-            )
+            fill_factors(links, shares, coefficients, weights, sample, wide, batch, sums, count)
             sign_sums(words, projectors, signs, sums)
             start_words(b, c, k, groups, words, zero, sums, scratch)
             for t in range(projectors.shape[0]):
@@ -387,11 +390,9 @@ def reverse(  # budget: the order of a sweep
             vstore(E, at, vzero(b))
         for at in range(0, G.shape[0], V):
             vstore(G, at, vzero(b))
-        if cotangents.shape[0]:
+        if call[DOT]:
             vstore(G, zero, imaginary_dot(b, c, k))
-        run_reverse(
-            b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero
-        )
+        run_reverse(b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero)
         finish(ops, items, C, E, G, slots, call[STOP])
         store_results(G, sample, wide, batch, out)
         if by_state.shape[0]:

@@ -49,10 +49,10 @@ BASE_MASK, BASE_VALUE, BASE_SIGN, ENTRY, LIVE, FIRST, LAST, MASK, SIGNS, SIZE, O
 FLIP, LANES: flips of rows and lanes (LANE_TURN: of its qubit); ROWS, COUNT: its constraints in
 ``items``; SIGN: row mask whose parity is a sign; ODD: the word's power of i is odd; BASE_...: what
 the tile's base must hold under a mask, and a mask whose parity is a sign; ENTRY: its first
-coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that it
-acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of its
-table or matrix (EXCHANGE: 1 if it acts on all lanes); OUT: its first column of results. Positions of
-vectors are counted in vectors.
+coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that
+it acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of
+its table or matrix (EXCHANGE: 1 if it acts on all lanes); OUT: its first column of results.
+Positions of vectors are counted in vectors.
 """
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
@@ -69,7 +69,22 @@ def row_at(p: int, items: Array, rows: int, count: int) -> int:
     return row
 
 
-# -- blocks in SU(2): [[a, b], [-b*, a*]], a = Ar + i Ai, b = Br + i Bi ------------------------------
+@compiled
+def near_row(p: int, pivot: int, mask: int, value: int) -> int:
+    """Row number p under one constraint; with no pivot, row p."""
+    row = p + (p & -pivot)
+    return row | (pivot & -((popcount(row & mask) & 1) ^ value))
+
+
+@compiled
+def first_constraint(items: Array, rows: int, count: int) -> Array:
+    """Pivot, mask and value of the only constraint, or zeros for none."""
+    if count == 0:
+        return rows - rows, rows - rows, rows - rows
+    return items[rows], items[rows + 1], items[rows + 2]
+
+
+# -- blocks in SU(2): [[a, b], [-b*, a*]], a = Ar + i Ai, b = Br + i Bi ----------------------------
 
 
 @compiled
@@ -107,11 +122,10 @@ def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Arr
     s = vsplat(sign)
     Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
     Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
-    if count == 1:
-        pivot, mask = items[rows], items[rows + 1]
-        for p in range(1 << (k - 1)):
-            row = p + (p & -pivot)
-            row |= pivot & -(popcount(row & mask) & 1)
+    if count < 2:
+        pivot, mask, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            row = near_row(p, pivot, mask, value)
             _turn_pair(b, row, row ^ flip, Ar, Ai, Br, Bi)
     else:
         for p in range(1 << (k - count)):
@@ -121,7 +135,15 @@ def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Arr
 
 @compiled
 def _undo_pair(
-    b: Array, c: Array, first: int, second: int, Ar: Array, Ai: Array, Br: Array, Bi: Array, E: Array
+    b: Array,
+    c: Array,
+    first: int,
+    second: int,
+    Ar: Array,
+    Ai: Array,
+    Br: Array,
+    Bi: Array,
+    E: Array,
 ) -> Array:
     """Undo a block on a pair of rows; return the environments Im <lambda|sigma|psi> with it."""
     V = vlen(b)
@@ -145,7 +167,8 @@ def _undo_pair(
 
 
 @compiled
-def _accumulate(E: Array, at: int, value: Array) -> None:
+def accumulate(E: Array, at: int, value: Array) -> None:
+    """Add a vector to the one at ``at``."""
     vstore(E, at, vadd(vload(E, at), value))
 
 
@@ -160,20 +183,30 @@ def turn_reverse(
     Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
     Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
     e = (zero, zero, zero)
-    if count == 1:
-        pivot, mask = items[rows], items[rows + 1]
-        for p in range(1 << (k - 1)):
-            row = p + (p & -pivot)
-            row |= pivot & -(popcount(row & mask) & 1)
+    if count < 2:
+        pivot, mask, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            row = near_row(p, pivot, mask, value)
             e = _undo_pair(b, c, row, row ^ flip, Ar, Ai, Br, Bi, e)
     else:
         for p in range(1 << (k - count)):
             row = row_at(p, items, rows, count)
             e = _undo_pair(b, c, row, row ^ flip, Ar, Ai, Br, Bi, e)
     m, at = vload(fixed, ops[i, MASK] * V), ops[i, LIVE] * V
-    _accumulate(E, at, vmul(e[0], m))
-    _accumulate(E, at + V, vmul(e[1], m))
-    _accumulate(E, at + 2 * V, vmul(e[2], m))
+    accumulate(E, at, vmul(e[0], m))
+    accumulate(E, at + V, vmul(e[1], m))
+    accumulate(E, at + 2 * V, vmul(e[2], m))
+
+
+@compiled
+def _turn_lanes(b: Array, o: int, lanes: int, Ar: Array, Ai: Array, Br: Array, Bi: Array) -> Array:
+    """Apply a block to the lanes of a row; return the row and its flipped lanes as they were."""
+    V = vlen(b)
+    x, y = vload(b, o), vload(b, o + V)
+    u, v = vflip(x, lanes), vflip(y, lanes)
+    vstore(b, o, fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))))
+    vstore(b, o + V, fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))))
+    return x, y, u, v
 
 
 @compiled
@@ -184,12 +217,22 @@ def lane_turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign
     s = vsplat(sign)
     Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
     Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
-    for p in range(1 << (k - count)):
-        o = 2 * V * row_at(p, items, rows, count)
-        x, y = vload(b, o), vload(b, o + V)
-        u, v = vflip(x, lanes), vflip(y, lanes)
-        vstore(b, o, fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))))
-        vstore(b, o + V, fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))))
+    if count < 2:
+        pivot, mask, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            _turn_lanes(b, 2 * V * near_row(p, pivot, mask, value), lanes, Ar, Ai, Br, Bi)
+    else:
+        for p in range(1 << (k - count)):
+            _turn_lanes(b, 2 * V * row_at(p, items, rows, count), lanes, Ar, Ai, Br, Bi)
+
+
+@compiled
+def _undo_lanes(
+    b: Array, c: Array, o: int, lanes: int, Ar: Array, Ai: Array, Br: Array, Bi: Array, E: Array
+) -> Array:
+    x, y, u, v = _turn_lanes(b, o, lanes, Ar, Ai, Br, Bi)
+    r, s, _, _ = _turn_lanes(c, o, lanes, Ar, Ai, Br, Bi)
+    return fms(s, u, fma(r, v, E[0])), fms(s, v, fms(r, u, E[1])), fms(s, x, fma(r, y, E[2]))
 
 
 @compiled
@@ -202,33 +245,27 @@ def lane_turn_reverse(
     zero = vzero(b)
     Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
     Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
-    ex, ey, ez = zero, zero, zero
-    for p in range(1 << (k - count)):
-        o = 2 * V * row_at(p, items, rows, count)
-        x, y = vload(b, o), vload(b, o + V)
-        r, s = vload(c, o), vload(c, o + V)
-        u, v = vflip(x, lanes), vflip(y, lanes)
-        t, w = vflip(r, lanes), vflip(s, lanes)
-        ex = fms(s, u, fma(r, v, ex))
-        ey = fms(s, v, fms(r, u, ey))
-        ez = fms(s, x, fma(r, y, ez))
-        vstore(b, o, fms(Bi, v, fma(Br, u, fms(Ai, y, vmul(Ar, x)))))
-        vstore(b, o + V, fma(Bi, u, fma(Br, v, fma(Ai, x, vmul(Ar, y)))))
-        vstore(c, o, fms(Bi, w, fma(Br, t, fms(Ai, s, vmul(Ar, r)))))
-        vstore(c, o + V, fma(Bi, t, fma(Br, w, fma(Ai, r, vmul(Ar, s)))))
+    e = (zero, zero, zero)
+    if count < 2:
+        pivot, mask, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            o = 2 * V * near_row(p, pivot, mask, value)
+            e = _undo_lanes(b, c, o, lanes, Ar, Ai, Br, Bi, e)
+    else:
+        for p in range(1 << (k - count)):
+            o = 2 * V * row_at(p, items, rows, count)
+            e = _undo_lanes(b, c, o, lanes, Ar, Ai, Br, Bi, e)
     m, signs, at = vload(fixed, ops[i, MASK] * V), vload(fixed, ops[i, SIGNS] * V), ops[i, LIVE] * V
-    _accumulate(E, at, vmul(ex, m))
-    _accumulate(E, at + V, vmul(ey, signs))
-    _accumulate(E, at + 2 * V, vmul(ez, signs))
+    accumulate(E, at, vmul(e[0], m))
+    accumulate(E, at + V, vmul(e[1], signs))
+    accumulate(E, at + 2 * V, vmul(e[2], signs))
 
 
-# -- rotations about words: cos psi[j] + (-i or 1) W(j) psi[j ^ flip], W = +-sin by row and lane -----
+# -- rotations about words: cos psi[j] + (-i or 1) W(j) psi[j ^ flip], W = +-sin by row and lane ---
 
 
 @compiled
-def _rotated(
-    cos: Array, W: Array, odd: int, x: Array, y: Array, u: Array, v: Array
-) -> Array:
+def _rotated(cos: Array, W: Array, odd: int, x: Array, y: Array, u: Array, v: Array) -> Array:
     """A row (x, y) whose partner is (u, v)."""
     if odd:
         return fma(W, u, vmul(cos, x)), fma(W, v, vmul(cos, y))
@@ -356,10 +393,10 @@ def word_reverse(
         else:
             even = vadd(even, d)
     at = ops[i, LIVE] * V
-    _accumulate(E, at, vmul(vsub(even, uneven), vload(fixed, ops[i, SIGNS] * V)))
+    accumulate(E, at, vmul(vsub(even, uneven), vload(fixed, ops[i, SIGNS] * V)))
 
 
-# -- diagonals ---------------------------------------------------------------------------------------
+# -- diagonals -------------------------------------------------------------------------------------
 
 
 @compiled
@@ -411,17 +448,15 @@ def phase_reverse(
         vstore(c, o, fma(sin, s, vmul(cos, r)))
         vstore(c, o + V, fms(sin, r, vmul(cos, s)))
     at = ops[i, LIVE] * V
-    _accumulate(E, at, vmul(e, vload(fixed, ops[i, SIGNS] * V)))
+    accumulate(E, at, vmul(e, vload(fixed, ops[i, SIGNS] * V)))
 
 
 @compiled
 def _table_entry(row: int, base: int, items: Array, first: int, last: int) -> int:
     """Index that the parities of the row masks and base masks in ``items`` spell."""
-    index, bit = 0, 0
-    for at in range(first, last, 2):
-        parity = (popcount(row & items[at]) + popcount(base & items[at + 1])) & 1
-        index |= parity << bit
-        bit += 1
+    index = 0
+    for at in range(last - 2, first - 2, -2):
+        index = 2 * index + ((popcount(row & items[at]) + popcount(base & items[at + 1])) & 1)
     return index
 
 
@@ -463,107 +498,5 @@ def table_environment(
         entry = _table_entry(row, base, items, ops[i, FIRST], ops[i, LAST])
         at = (ops[i, LIVE] + 2 * entry) * V
         x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
-        _accumulate(E, at, vmul(m, fma(s, y, vmul(r, x))))
-        _accumulate(E, at + V, vmul(m, fms(s, x, vmul(r, y))))
-
-
-# -- exchanges and matrices --------------------------------------------------------------------------
-
-
-@compiled
-def exchange(b: Array, k: int, ops: Array, i: int, items: Array, fixed: Array) -> None:
-    """Exchange two basis states of the targets: rows j and j ^ flip, in some lanes, flipped."""
-    V = vlen(b)
-    rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
-    first, second = ops[i, MASK] * V, ops[i, SIGNS] * V
-    take, keep = vload(fixed, first), vload(fixed, first + V)
-    take2, keep2 = vload(fixed, second), vload(fixed, second + V)
-    if ops[i, SIZE]:
-        for p in range(1 << (k - count)):
-            row = row_at(p, items, rows, count)
-            o, q = 2 * V * row, 2 * V * (row ^ flip)
-            x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
-            vstore(b, o, vflip(u, lanes))
-            vstore(b, o + V, vflip(v, lanes))
-            if flip:
-                vstore(b, q, vflip(x, lanes))
-                vstore(b, q + V, vflip(y, lanes))
-        return
-    # Blends by exact products with 0 and 1: a select of lanes would be taken apart by LLVM.
-    for p in range(1 << (k - count)):
-        row = row_at(p, items, rows, count)
-        o, q = 2 * V * row, 2 * V * (row ^ flip)
-        x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
-        vstore(b, o, fma(take, vflip(u, lanes), vmul(keep, x)))
-        vstore(b, o + V, fma(take, vflip(v, lanes), vmul(keep, y)))
-        if flip:
-            vstore(b, q, fma(take2, vflip(x, lanes), vmul(keep2, u)))
-            vstore(b, q + V, fma(take2, vflip(y, lanes), vmul(keep2, v)))
-
-
-@compiled
-def _gather_members(b: Array, row: int, items: Array, first: int, size: int, scratch: Array) -> None:
-    V = vlen(b)
-    for j in range(size):
-        o = 2 * V * (row ^ items[first + j])
-        vstore(scratch, 2 * V * j, vload(b, o))
-        vstore(scratch, 2 * V * j + V, vload(b, o + V))
-
-
-@compiled
-def dense(
-    b: Array, k: int, ops: Array, i: int, items: Array, C: Array, scratch: Array, adjoint: int
-) -> None:
-    """Multiply by a matrix on some qubits of the rows, or by its adjoint."""
-    V = vlen(b)
-    rows, count, first, size = ops[i, ROWS], ops[i, COUNT], ops[i, FIRST], ops[i, SIZE]
-    entry = ops[i, ENTRY] * V
-    down, across = 2 * V * size, 2 * V
-    if adjoint:
-        down, across = across, down
-    for p in range(1 << (k - count)):
-        row = row_at(p, items, rows, count)
-        _gather_members(b, row, items, first, size, scratch)
-        for j in range(size):
-            re, im = vzero(b), vzero(b)
-            at = entry + j * down
-            for h in range(0, 2 * V * size, 2 * V):
-                cr, ci, x, y = vload(C, at), vload(C, at + V), vload(scratch, h), vload(scratch, h + V)
-                if adjoint:
-                    re, im = fma(ci, y, fma(cr, x, re)), fms(ci, x, fma(cr, y, im))
-                else:
-                    re, im = fms(ci, y, fma(cr, x, re)), fma(ci, x, fma(cr, y, im))
-                at += across
-            o = 2 * V * (row ^ items[first + j])
-            vstore(b, o, re)
-            vstore(b, o + V, im)
-
-
-@compiled
-def dense_environment(
-    b: Array,
-    c: Array,
-    k: int,
-    ops: Array,
-    i: int,
-    items: Array,
-    fixed: Array,
-    E: Array,
-    scratch: Array,
-) -> None:
-    """E_ij = sum of conj(lambda_i) psi_j, with psi before and lambda after the matrix."""
-    V = vlen(b)
-    rows, count, first, size = ops[i, ROWS], ops[i, COUNT], ops[i, FIRST], ops[i, SIZE]
-    m = vload(fixed, ops[i, MASK] * V)
-    for p in range(1 << (k - count)):
-        row = row_at(p, items, rows, count)
-        _gather_members(b, row, items, first, size, scratch)
-        at = ops[i, LIVE] * V
-        for j in range(size):
-            o = 2 * V * (row ^ items[first + j])
-            r, s = vmul(m, vload(c, o)), vmul(m, vload(c, o + V))
-            for h in range(0, 2 * V * size, 2 * V):
-                x, y = vload(scratch, h), vload(scratch, h + V)
-                vstore(E, at, fma(s, y, fma(r, x, vload(E, at))))
-                vstore(E, at + V, fms(s, x, fma(r, y, vload(E, at + V))))
-                at += 2 * V
+        accumulate(E, at, vmul(m, fma(s, y, vmul(r, x))))
+        accumulate(E, at + V, vmul(m, fms(s, x, vmul(r, y))))

@@ -27,6 +27,7 @@ from circuits.engines.numba_kernels_gates import (
     TABLE,
     TURN,
     WORD,
+    accumulate,
 )
 from circuits.engines.numba_simd import (
     compiled,
@@ -59,7 +60,7 @@ LARGE = 8192.0
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 
 
-# -- operands ----------------------------------------------------------------------------------------
+# -- operands --------------------------------------------------------------------------------------
 
 
 @compiled
@@ -128,7 +129,7 @@ def fill_operands(
             vstore(L, at, vsplat(columns[sample if columns.shape[0] > 1 else 0, s]))
 
 
-# -- coefficients ------------------------------------------------------------------------------------
+# -- coefficients ----------------------------------------------------------------------------------
 
 
 @compiled
@@ -276,12 +277,7 @@ def prepare(
             _prepare_matrix(ops, i, items, fixed, numbers, L, C, slots)
 
 
-# -- gradients ---------------------------------------------------------------------------------------
-
-
-@compiled
-def _add(G: Array, at: int, value: Array) -> None:
-    vstore(G, at, vadd(vload(G, at), value))
+# -- gradients -------------------------------------------------------------------------------------
 
 
 @compiled
@@ -302,7 +298,9 @@ def _turned_back(q: Array, e: Array) -> Array:
 
 
 @compiled
-def _finish_turn(ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int) -> None:
+def _finish_turn(
+    ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int
+) -> None:
     """Every factor's share: the environment, turned back to stand right after the factor."""
     V, half = vlen(C), vfill(C, 0.5)
     live, first, last = ops[i, LIVE] * V, ops[i, FIRST], ops[i, LAST]
@@ -312,16 +310,16 @@ def _finish_turn(ops: Array, i: int, items: Array, C: Array, E: Array, G: Array,
         kind, source = items[f], items[f + 1]
         at -= 4 * V
         if kind == ABOUT_X:
-            _add(G, (1 + source) * V, vmul(half, e[0]))
+            accumulate(G, (1 + source) * V, vmul(half, e[0]))
         elif kind == ABOUT_Y:
-            _add(G, (1 + source) * V, vmul(half, e[1]))
+            accumulate(G, (1 + source) * V, vmul(half, e[1]))
         elif kind == ABOUT_Z:
-            _add(G, (1 + source) * V, vmul(half, e[2]))
+            accumulate(G, (1 + source) * V, vmul(half, e[2]))
         elif kind == COLUMN:
             o = (1 + slots + items[f + 2]) * V
-            _add(G, o, e[0])
-            _add(G, o + V, e[1])
-            _add(G, o + 2 * V, e[2])
+            accumulate(G, o, e[0])
+            accumulate(G, o + V, e[1])
+            accumulate(G, o + 2 * V, e[2])
         if f > first:
             q = (vload(C, at), vload(C, at + V), vload(C, at + 2 * V), vload(C, at + 3 * V))
             e = _turned_back(q, e)
@@ -355,12 +353,12 @@ def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, s
         elif kind == DENSE:
             o = (1 + slots + ops[i, OUT]) * V
             for j in range(2 * ops[i, SIZE] * ops[i, SIZE]):
-                _add(G, o + j * V, vload(E, ops[i, LIVE] * V + j * V))
+                accumulate(G, o + j * V, vload(E, ops[i, LIVE] * V + j * V))
         elif items[ops[i, FIRST]] == COLUMN:
-            _add(G, (1 + slots + ops[i, OUT]) * V, vload(E, ops[i, LIVE] * V))
+            accumulate(G, (1 + slots + ops[i, OUT]) * V, vload(E, ops[i, LIVE] * V))
         else:
             e = vmul(half, vload(E, ops[i, LIVE] * V))
-            _add(G, (1 + items[ops[i, FIRST] + 1]) * V, e)
+            accumulate(G, (1 + items[ops[i, FIRST] + 1]) * V, e)
 
 
 @compiled
@@ -375,7 +373,7 @@ def store_results(G: Array, sample: int, wide: int, batch: int, out: Array) -> N
             out[sample, column] = vsum(vload(G, column * V))
 
 
-# -- states in and out -------------------------------------------------------------------------------
+# -- states in and out -----------------------------------------------------------------------------
 
 
 @compiled
@@ -392,13 +390,13 @@ def load_rows(
     V = vlen(b)
     if wide:
         for lane in range(V):
-            source = min(sample + lane, batch - 1)
+            source = min(sample + lane, batch - 1) if states.shape[0] > 1 else 0
             for row in range(1 << k):
                 o, q = 2 * V * row + lane, 2 * image(row, order)
                 b[o] = states[source, q]
                 b[o + V] = states[source, q + 1]
         return
-    one = states[sample]
+    one = states[sample if states.shape[0] > 1 else 0]
     for row in range(1 << k):
         o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
         x, y = vload(one, q), vload(one, q + V)

@@ -29,7 +29,7 @@ BLOCK = 64
 
 GROUP_FLIP, GROUP_LANES, GROUP_ODD, GROUP_FIRST, GROUP_LAST, GROUP_FLAT, GROUP_WIDE = range(7)
 """Columns of a group: its flips, whether i stands in front, its words; whether no word has a sign
-that depends on the row; whether one has a sign that depends on rows beyond a block, or on the base."""
+that depends on the row; whether one has a sign that depends on rows beyond a block or the base."""
 
 WORD_MASK, WORD_BASE, WORD_SIGNS = range(3)
 """Columns of a word: the masks of rows and of the base whose parity is its sign, and the vector of
@@ -142,7 +142,7 @@ def _spectrum(
 
 @compiled
 def _add_row(c: Array, o: int, odd: int, d: Array, u: Array, v: Array) -> None:
-    """lambda += (1 or i) d (u + i v) in the row at o."""
+    """Add (1 or i) d (u + i v) to lambda in the row at o."""
     V = vlen(c)
     x, y = vload(c, o), vload(c, o + V)
     if odd:
@@ -213,7 +213,7 @@ def measure_projector(
 def start_projector(
     b: Array, c: Array, k: int, projectors: Array, t: int, items: Array, base: int, f: Array
 ) -> None:
-    """lambda += f psi on the rows that a projector keeps; f is zero in the lanes that it drops."""
+    """Add f psi to lambda on the rows that a projector keeps; f is zero in lanes that it drops."""
     V = vlen(b)
     if base & projectors[t, PROJECTOR_BASE] == projectors[t, PROJECTOR_VALUE]:
         rows, count = projectors[t, PROJECTOR_ROWS], projectors[t, PROJECTOR_COUNT]

@@ -29,6 +29,7 @@ class PlacedTerms:
         signs: vectors of signs by lane.
         links: as in Words, positions of words after sorting.
         shares: as in Words.
+        ranges: groups of every part.
     """
 
     groups: Integers
@@ -38,6 +39,15 @@ class PlacedTerms:
     signs: NDArray[np.floating]
     links: Integers
     shares: NDArray[np.floating]
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Words, by position, that act on the same tiles, and where the qubits are in these."""
+
+    selection: Integers
+    places: Sequence[Place]
 
 
 def joined(masks: Integers, parts: Sequence[int]) -> Integers:
@@ -50,45 +60,78 @@ def joined(masks: Integers, parts: Sequence[int]) -> Integers:
 
 
 def place_terms(
-    found: Words, places: Sequence[Place], lanes: int, dtype: np.dtype[np.floating]
+    found: Words, parts: Sequence[Part], lanes: int, dtype: np.dtype[np.floating]
 ) -> PlacedTerms:
-    """Return words and projectors for qubits at ``places`` and vectors of ``lanes``."""
-    x, z = found.x_masks, found.z_masks
-    lane_bits = [1 << p.lane if p.lane >= 0 else 0 for p in places]
-    flips = joined(x, [p.flip for p in places])
-    x_lanes, z_lanes = joined(x, lane_bits), joined(z, lane_bits)
-    masks, bases = joined(z, [p.mask for p in places]), joined(z, [p.base for p in places])
-    numbers = np.bitwise_count(x & z).astype(np.int64) % 4
-    lane = np.arange(lanes)
-    parity = np.bitwise_count((lane ^ x_lanes[:, None]) & z_lanes[:, None]).astype(np.int64)
-    parity += np.bitwise_count(flips & masks).astype(np.int64)[:, None]
-    signs = _SIGNS[numbers][:, None] * (1 - 2 * (parity & 1))
+    """Return words and projectors, by tiles.
 
-    order = np.lexsort((masks, numbers & 1, x_lanes, flips))
-    keys = np.column_stack([flips, x_lanes, numbers & 1])[order]
-    words = np.column_stack([masks, bases, np.arange(len(x))])[order]
-    firsts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)])
-    lasts = np.append(firsts[1:], len(keys))
-    groups = np.zeros((len(firsts), 7), np.int64)
-    groups[:, :3], groups[:, kernels.GROUP_FIRST] = keys[firsts], firsts
-    groups[:, kernels.GROUP_LAST] = lasts[: len(firsts)]
-    if len(firsts):
-        rows = np.bitwise_or.reduceat(words[:, kernels.WORD_MASK], firsts)
-        wide = np.bitwise_or.reduceat(words[:, kernels.WORD_BASE], firsts) | rows >> 6
-        groups[:, kernels.GROUP_FLAT], groups[:, kernels.GROUP_WIDE] = rows == 0, wide != 0
-    moved = np.concatenate([np.argsort(order), np.arange(len(x), len(x) + len(found.projectors))])
+    Args:
+        found: what to place.
+        parts: which words act on which tiles, and where the qubits are in them; the projectors
+            act on those of the last part.
+        lanes: of a vector.
+        dtype: of signs and shares.
+    """
+    placed = [_place_words(found, part, lanes) for part in parts]
+    order = np.concatenate([words[:, kernels.WORD_SIGNS] for _, words in placed])
+    ranges: list[tuple[int, int]] = []
+    groups: list[Integers] = []
+    before = number = 0
+    for part, (some, _) in zip(parts, placed, strict=True):
+        some[:, [kernels.GROUP_FIRST, kernels.GROUP_LAST]] += before
+        ranges.append((number, number + len(some)))
+        groups.append(some)
+        number += len(some)
+        before += len(part.selection)
+    moved = np.concatenate([np.argsort(order), len(order) + np.arange(len(found.projectors))])
     links = found.links.copy()
     links[:, 1] = moved[links[:, 1]]
-    projectors, items, kept = _place_projectors(found, places, lanes)
+    signs = np.empty((len(order), lanes))
+    for part in parts:
+        signs[part.selection] = _word_signs(found, part, lanes)
+    projectors, items, kept = _place_projectors(found, parts[-1].places, lanes)
     return PlacedTerms(
-        groups,
-        words.astype(np.int64).reshape(-1, 3),
+        np.concatenate(groups),
+        np.concatenate([words for _, words in placed]),
         projectors,
         items,
         np.concatenate([signs, kept]).astype(dtype).ravel(),
-        links,
+        np.ascontiguousarray(links),
         found.shares.astype(dtype),
+        tuple(ranges),
     )
+
+
+def _word_signs(found: Words, part: Part, lanes: int) -> NDArray[np.float64]:
+    """Signs of words by lane, ``(W, lanes)``, with all signs that do not depend on the row."""
+    x, z, places = found.x_masks[part.selection], found.z_masks[part.selection], part.places
+    lane_bits = [1 << p.lane if p.lane >= 0 else 0 for p in places]
+    x_lanes, z_lanes = joined(x, lane_bits)[:, None], joined(z, lane_bits)[:, None]
+    flips, masks = joined(x, [p.flip for p in places]), joined(z, [p.mask for p in places])
+    parity = np.bitwise_count((np.arange(lanes) ^ x_lanes) & z_lanes).astype(np.int64)
+    parity += np.bitwise_count(flips & masks).astype(np.int64)[:, None]
+    return _SIGNS[np.bitwise_count(x & z) % 4][:, None] * (1 - 2 * (parity & 1))
+
+
+def _place_words(found: Words, part: Part, lanes: int) -> tuple[Integers, Integers]:
+    """Return groups and words of a part; a word's signs stand at its position in ``found``."""
+    x, z, places = found.x_masks[part.selection], found.z_masks[part.selection], part.places
+    lane_bits = [1 << p.lane if p.lane >= 0 else 0 for p in places]
+    odd = np.bitwise_count(x & z).astype(np.int64) & 1
+    keys = np.column_stack([joined(x, [p.flip for p in places]), joined(x, lane_bits), odd])
+    masks, bases = joined(z, [p.mask for p in places]), joined(z, [p.base for p in places])
+    order = np.lexsort((masks, *keys.T[::-1]))
+    keys, words = keys[order], np.column_stack([masks, bases, part.selection])[order]
+    if not len(keys):
+        return np.zeros((0, 7), np.int64), words
+    firsts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1)))
+    groups = np.empty((len(firsts), 7), np.int64)
+    groups[:, :3] = keys[firsts]
+    groups[:, kernels.GROUP_FIRST] = firsts
+    groups[:, kernels.GROUP_LAST] = np.append(firsts[1:], len(keys))
+    rows = np.bitwise_or.reduceat(words[:, kernels.WORD_MASK], firsts)
+    wide = np.bitwise_or.reduceat(words[:, kernels.WORD_BASE], firsts) | rows >> 6
+    groups[:, kernels.GROUP_FLAT], groups[:, kernels.GROUP_WIDE] = rows == 0, wide != 0
+    return groups, np.ascontiguousarray(words)
 
 
 def _place_projectors(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circuits.engines import numba_kernels_gates as gates
 from circuits.engines import numba_kernels_tables as tables
+from circuits.engines.numba_columns import Columns, member_columns, member_results
 from circuits.plan.blocks import (
     Block,
     Constant,
@@ -35,53 +37,6 @@ _SIGNS = (1.0, 1.0, -1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Where functions and given matrices stand among the columns of a call, and of its results.
-
-    Attributes:
-        starts: first column of every function's members.
-        outs: first result of every function's members.
-        given: first column of every given matrix, by source.
-        given_outs: its first result.
-        width: columns.
-        out_width: results besides those by angle.
-    """
-
-    starts: tuple[int, ...]
-    outs: tuple[int, ...]
-    given: dict[int, int]
-    given_outs: dict[int, int]
-    width: int
-    out_width: int
-
-    @classmethod
-    def place(cls, fused: Fused) -> Columns:
-        """Give everything its columns; the first two are the global phase."""
-        at, out, starts, outs = 2, 0, [], []
-        for function in fused.functions:
-            starts.append(at)
-            outs.append(out)
-            at += len(function.slots) * member_columns(function.size, function.diagonal)
-            out += len(function.slots) * member_results(function.size, function.diagonal)
-        given, given_outs = {}, {}
-        for source, size in fused.matrices.items():
-            given[source], given_outs[source] = at, out
-            at += 2 * size * size
-            out += 2 * size * size
-        return cls(tuple(starts), tuple(outs), given, given_outs, at, out)
-
-
-def member_columns(size: int, diagonal: bool) -> int:
-    """Numbers that one member of a function gives: (cos, sin), a quaternion and a phase, or all."""
-    return {1: 2, 2: 6}.get(size, 2 * size if diagonal else 2 * size * size)
-
-
-def member_results(size: int, diagonal: bool) -> int:
-    """Results of one member: three environments and a phase's, or all entries."""
-    return 4 if size <= 2 else 2 * size if diagonal else 2 * size * size
-
-
-@dataclass(frozen=True, eq=False)
 class Place:
     """Where a wire is: a lane, a row qubit with flip and mask, or a bit of the tile's base."""
 
@@ -102,6 +57,7 @@ class Schedule:
         numbers: constants.
         places: of every qubit after the last instruction.
         sizes: vectors of coefficients, of environments, and of scratch.
+        slots: slots and sources (as -1 - source) that each instruction has environments for.
     """
 
     ops: Integers
@@ -110,6 +66,7 @@ class Schedule:
     numbers: NDArray[np.floating]
     places: tuple[Place, ...]
     sizes: tuple[int, int, int]
+    slots: tuple[tuple[int, ...], ...]
 
 
 class Scheduler:
@@ -119,6 +76,7 @@ class Scheduler:
         self.fused, self.columns, self.lanes = fused, columns, lanes
         self.places = list(places)
         self.ops: list[list[int]] = []
+        self.slots: list[tuple[int, ...]] = []
         self.items: list[int] = []
         self.numbers: list[float] = []
         self.known: dict[tuple[float, ...], int] = {}
@@ -202,11 +160,18 @@ class Scheduler:
             return tables.COLUMN, at, self.columns.given_outs[source.source]
         function = self.fused.functions[source.group]
         size, diagonal = function.size, function.diagonal
-        at = self.columns.starts[source.group] + source.index * member_columns(size, diagonal)
-        out = self.columns.outs[source.group] + source.index * member_results(size, diagonal)
+        at = self.columns.starts[source.group] + source.member * member_columns(size, diagonal)
+        out = self.columns.outs[source.group] + source.member * member_results(size, diagonal)
         if phase:
             return tables.COLUMN, at + (4 if size == 2 else 0), out + 3
         return tables.COLUMN, at, out
+
+    def _slots(self, source: Source) -> tuple[int, ...]:
+        if isinstance(source, Slot):
+            return (source.column,)
+        if isinstance(source, Made):
+            return self.fused.functions[source.group].slots[source.member]
+        return (-1 - source.source,) if isinstance(source, Given) else ()
 
     # -- instructions
 
@@ -216,6 +181,7 @@ class Scheduler:
         rows: Iterable[tuple[int, int]],
         coefficients: int = 0,
         environments: int = 0,
+        sources: Sequence[Source] = (),
         **fields: int,
     ) -> None:
         op = [0] * gates.COLUMNS
@@ -231,6 +197,7 @@ class Scheduler:
         for name, value in fields.items():
             op[_FIELDS[name]] = value
         self.ops.append(op)
+        self.slots.append(tuple([s for source in sources for s in self._slots(source)]))
 
     def add(self, block: Block) -> None:
         """Write the instructions of a block."""
@@ -255,9 +222,13 @@ class Scheduler:
         for factor in block.factors:
             self.items += self._source(factor)
         live = any(not isinstance(f, Constant) for f in block.factors)
-        fields = {"FIRST": first, "LAST": len(self.items), "MASK": self.vector(mask)}
+        fields: dict[str, Any] = {
+            "FIRST": first,
+            "LAST": len(self.items),
+            "MASK": self.vector(mask),
+        }
         fields |= {"BASE_MASK": base, "BASE_VALUE": value}
-        counts = (4 + 4 * len(block.factors), 3 * live)
+        counts = (4 + 4 * len(block.factors), 3 * live, block.factors)
         if place.lane < 0:
             rows.append((place.mask, 0))
             self._write(gates.TURN, rows, *counts, FLIP=place.flip, **fields)
@@ -271,6 +242,7 @@ class Scheduler:
         x, z = self._joined(block.x_mask), self._joined(block.z_mask)
         number = (block.x_mask & block.z_mask).bit_count() % 4
         sign = _SIGNS[number] * (1 - 2 * ((x.flip & z.mask).bit_count() & 1))
+        sign = -sign if block.negative else sign
         signs = self._lane_signs(z.lane, x.lane)
         signs = [sign * m * s for m, s in zip(mask, signs, strict=True)]
         if x.flip:
@@ -282,6 +254,7 @@ class Scheduler:
             rows,
             3,
             int(not isinstance(block.source, Constant)),
+            (block.source,),
             FLIP=x.flip,
             LANES=x.lane,
             SIGN=z.mask,
@@ -307,6 +280,7 @@ class Scheduler:
             rows,
             3,
             int(kind != tables.CONSTANT),
+            (block.source,),
             SIGN=z.mask,
             BASE_MASK=base,
             BASE_VALUE=value,
@@ -339,6 +313,7 @@ class Scheduler:
             rows,
             2 * size,
             2 * size * live,
+            (block.source,),
             BASE_MASK=base,
             BASE_VALUE=value,
             FIRST=first,
@@ -367,6 +342,7 @@ class Scheduler:
             rows,
             2 * size * size,
             2 * size * size * live,
+            (block.source,),
             BASE_MASK=base,
             BASE_VALUE=value,
             FIRST=first,
@@ -420,6 +396,7 @@ class Scheduler:
             np.array([*self.numbers, 0.0], dtype),
             tuple([self.places[w] for w in wires]),
             (self.coefficients, self.environments, self.scratch),
+            tuple(self.slots),
         )
 
 

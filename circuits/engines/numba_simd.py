@@ -1,8 +1,8 @@
 """Explicit vectors for Numba: one type of 32 bytes a precision, and the few operations on it.
 
 The kernels are written on these vectors because what Numba's auto-vectoriser makes of loops over
-rows depends on run-time checks for overlap and on luck. LLVM turns the vectors into whatever the CPU
-has. Also here: the decorator of all compiled functions, parity, and the atomic counter.
+rows depends on run-time checks for overlap and on luck. LLVM turns the vectors into whatever the
+CPU has. Also here: the decorator of all compiled functions, parity, and the atomic counter.
 
 Numba notices an edit only in the file of the function that it loads from its cache. So the cache
 folder's name holds a hash of all files of this engine that are compiled.
@@ -16,11 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
+from numba import njit as numba_njit
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import models, register_model
 
 VECTOR_BYTES = 32
+
+# What is made by them is called with vectors, and without ``typingctx``.
+intrinsic: Any = numba_intrinsic
+njit: Any = numba_njit
+settings: Any = config
 
 # Any in this file: Numba's and LLVM's values, which have no types for mypy.
 
@@ -30,21 +37,27 @@ def _cache_folder() -> str:
     here = Path(__file__).parent
     files = [Path(__file__), *sorted(here.glob("numba_kernels*.py"))]
     digest = sha256(b"".join([file.read_bytes() for file in files])).hexdigest()[:16]
-    base = Path(config.CACHE_DIR) if config.CACHE_DIR else here / "__pycache__"
+    base = Path(settings.CACHE_DIR) if settings.CACHE_DIR else here / "__pycache__"
     return str(base / f"kernels-{digest}")
 
 
 _FOLDER = _cache_folder()
+_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile at the first call, without the GIL, and keep the result in the cache folder."""
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _FOLDER
+    """Compile a function that only compiled code calls."""
+    return njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def compiled_driver(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, at its first call, and keep it in the cache folder."""
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _FOLDER
     try:
-        return njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)(function)
+        return njit(**_OPTIONS, cache=True, no_cfunc_wrapper=True)(function)
     finally:
-        config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 class Vector(types.Type):
@@ -169,20 +182,20 @@ def _multiply_add(builder: Any, a: Any, b: Any, c: Any, vector: Vector) -> Any:
 
 @intrinsic
 def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, with one rounding where the CPU has it."""
+    """Return a b + c, with one rounding where the CPU has it."""
 
     def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _multiply_add(builder, *args, vector=a)
+        return _multiply_add(builder, args[0], args[1], args[2], a)
 
     return a(a, a, a), gen
 
 
 @intrinsic
 def fms(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    """c - a b. ``b`` is what gets the sign: a negated coefficient would hold a register."""
+    """Return c - a b. ``b`` is what gets the sign: a negated coefficient would hold a register."""
 
     def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _multiply_add(builder, args[0], builder.fneg(args[1]), args[2], vector=a)
+        return _multiply_add(builder, args[0], builder.fneg(args[1]), args[2], a)
 
     return a(a, a, a), gen
 

@@ -207,10 +207,10 @@ class ReferenceEngine(Engine):
         )
         for step in reversed(plan.steps):
             before = apply_step(step, psi, angles, matrices, inverse=True)
-            if wanted.angles and step.slots:
+            if any(wanted.wants_slot(slot) for slot in step.slots):
                 gradient = step_angle_gradient(step, before, psi, lam, angles)
                 for k, slot in enumerate(step.slots):
-                    angle_gradient[:, slot] += gradient[:, k]
+                    angle_gradient[:, slot] += wanted.wants_slot(slot) * gradient[:, k]
             if wanted.matrices and step.source is not None:
                 matrix_gradients[step.source][...] += step_matrix_gradient(step, before, lam)
             lam = apply_step(step, lam, angles, matrices, inverse=True)

@@ -1,7 +1,7 @@
 """What the passes make of steps: blocks, each of one simple kind, on wires.
 
-A wire holds one qubit's content; exchanges of qubits only rename wires. Controls are pairs of a wire
-and the bit that it must hold.
+A wire holds one qubit's content; exchanges of qubits only rename wires. Controls are pairs of a
+wire and the bit that it must hold.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Constant(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a function of angles makes: member ``index`` of ``Fused.functions[group]``."""
+    """What a function of angles makes: ``member`` of ``Fused.functions[group]``."""
 
     group: int
-    index: int
+    member: int
 
 
 class Given(NamedTuple):
@@ -57,12 +57,16 @@ class Turn(NamedTuple):
 
 
 class Word(NamedTuple):
-    """exp(-i t/2 P) for a word that flips something; a constant is cos(t/2), sin(t/2)."""
+    """exp(-i t/2 P), or if ``negative`` exp(i t/2 P), for a word P that flips something.
+
+    A constant is cos(t/2), sin(t/2).
+    """
 
     x_mask: int
     z_mask: int
     source: Source
     controls: Controls = ()
+    negative: bool = False
 
 
 class Phase(NamedTuple):

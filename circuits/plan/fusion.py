@@ -201,9 +201,7 @@ class _Fuser:
         else:
             self.waiting[wires[0]].append(source)
 
-    def _add_fixed(
-        self, matrix: ComplexArray, wires: tuple[int, ...], controls: Controls
-    ) -> None:
+    def _add_fixed(self, matrix: ComplexArray, wires: tuple[int, ...], controls: Controls) -> None:
         if not wires:
             self._add_phase(float(np.angle(matrix.ravel()[0])), controls)
             return
@@ -232,8 +230,10 @@ class _Fuser:
         """Let a constant factor wait, merged with one before it."""
         waiting = self.waiting[wire]
         if waiting and isinstance(waiting[-1], Constant):
-            before = cast(Quaternion, waiting.pop().values)
-            product = quaternion_product(cast(Quaternion, constant.values), before)
+            before = cast(Constant, waiting.pop())
+            product = quaternion_product(
+                cast(Quaternion, constant.values), cast(Quaternion, before.values)
+            )
             constant = Constant(product)
         waiting.append(constant)
 
@@ -260,9 +260,9 @@ class _Fuser:
             slot = Slot(factor.column)
             self.blocks.append(Word(x, z, slot) if x else Phase(z, slot))
             return
-        w, x, y, z = cast(Quaternion, cast(Constant, factor).values)
-        if x == 0 and y == 0:
-            angle = 2 * atan2(z, w)
+        quaternion = cast(Quaternion, cast(Constant, factor).values)
+        if quaternion[1] == 0 and quaternion[2] == 0:
+            angle = 2 * atan2(quaternion[3], quaternion[0])
             self.phase -= angle / 2
             if angle:
                 constant = Constant((cos(angle), sin(angle)))

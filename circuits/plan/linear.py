@@ -12,7 +12,7 @@ Constraint = tuple[int, int, int]
 
 
 def affine_part(images: NDArray[np.int64]) -> tuple[list[int], int] | None:
-    """Return rows of A and the offset of j -> A j ^ offset, or None if a permutation is no such map.
+    """Return rows of A and the offset of j -> A j ^ offset, or None if a permutation is not affine.
 
     Bit i of A j is the parity of ``rows[i] & j``.
 
@@ -31,7 +31,7 @@ def affine_part(images: NDArray[np.int64]) -> tuple[list[int], int] | None:
 
 
 def transposed(columns: Sequence[int], count: int) -> list[int]:
-    """Return the ``count`` rows of a matrix given by columns, bit c of a row from ``columns[c]``."""
+    """Return the ``count`` rows of a matrix; bit c of a row comes from ``columns[c]``."""
     return [sum(((c >> k) & 1) << i for i, c in enumerate(columns)) for k in range(count)]
 
 
@@ -68,8 +68,6 @@ def reduced(constraints: Iterable[tuple[int, int]]) -> list[Constraint]:
             if mask & pivot:
                 mask, value = mask ^ other, value ^ bit
         pivot = mask & -mask
-        out = [
-            (p, m ^ mask, v ^ value) if m & pivot else (p, m, v) for p, m, v in out
-        ]
+        out = [(p, m ^ mask, v ^ value) if m & pivot else (p, m, v) for p, m, v in out]
         out.append((pivot, mask, value))
     return sorted(out)

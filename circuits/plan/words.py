@@ -77,8 +77,8 @@ def split_terms(terms: Terms) -> Words:
 def pauli_expansion(term: MatrixTerm) -> list[tuple[int, int, float]]:
     """Return x mask, z mask and coefficient of the words of a Hermitian matrix.
 
-    The coefficient of P is Tr(P M) / d. With P = i^{|x & z|} X^x Z^z it is, for every x, a transform
-    over z of the entries M[j, j ^ x].
+    The coefficient of P is Tr(P M) / d. With P = i^{|x & z|} X^x Z^z it is, for every x, a
+    transform over z of the entries M[j, j ^ x].
     """
     size = len(term.matrix)
     local = np.arange(size)

@@ -9,12 +9,12 @@ import numpy as np
 
 from autodiff import Parameter
 from autodiff.backends.interface import Array
-from qml.optim.base import Optimizer
+from qml.optim.elementwise import ElementwiseOptimizer
 from qml.optim.flat import Work
 from qml.settings import Check, pair, real
 
 
-class Adam(Optimizer):
+class Adam(ElementwiseOptimizer):
     """Adaptive moment estimation, by PyTorch's formulas.
 
         g <- gradient + weight_decay p

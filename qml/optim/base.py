@@ -1,4 +1,4 @@
-"""What optimizers share: which Parameters a step updates, settings, and saved state."""
+"""What all optimizers share: Parameters, settings, the learning rate, and saved state."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from autodiff import Parameter, ParameterError, Tensor, enable_grad
-from autodiff.backends.interface import Array
-from qml.errors import StateDictError
-from qml.optim.flat import Group, Work, group_parameters
+from qml.errors import SettingError, StateDictError
 from qml.settings import Check, real
 
-# Any in this file: settings are numbers, pairs and flags; each optimizer's checks say which.
+# Any in this file: settings are numbers, pairs and flags; each optimizer's checks say which. State
+# is made of plain values, NumPy arrays, lists and dictionaries; each optimizer says which.
+
+Closure = Callable[[], Tensor]
+"""Computes the loss and returns it; it may be called more than once a step."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class StepCounts:
         updated: Parameters that the step moved.
         skipped_frozen: Parameters that are frozen, with or without a gradient.
         skipped_no_grad: trainable Parameters without a gradient.
-        loss: what the closure returned, if there was one.
+        loss: before the update, where the step computed one. Each optimizer says what it is.
     """
 
     updated: int
@@ -36,7 +36,7 @@ class StepCounts:
 
 
 class Optimizer(ABC):
-    """Updates Parameters from their gradients. Frozen ones stay exactly what they are.
+    """Moves Parameters downhill. Frozen ones stay exactly what they are.
 
     A frozen Parameter (``p.freeze()``) is not updated, not decayed, and forgets its momentum: when
     it is unfrozen, it starts like a new one.
@@ -44,6 +44,10 @@ class Optimizer(ABC):
     Args:
         params: Parameters, such as ``module.parameters()`` or ``circuit.parameters()``.
         settings: values by name, one for each entry of ``checks``.
+
+    Attributes:
+        parameters: the Parameters, as a list.
+        initial_lr: the learning rate that was given last, which schedules start from.
 
     Raises:
         ParameterError: no Parameters, something else among them, or one of them twice.
@@ -53,13 +57,10 @@ class Optimizer(ABC):
     checks: ClassVar[Mapping[str, Check]] = {"lr": real(0.0)}
     """What each setting must be."""
 
-    slots: ClassVar[Mapping[str, bool]] = {}
-    """The state's buffers by name; True: real for complex Parameters too."""
-
     def __init__(self, params: Iterable[Parameter], settings: Mapping[str, Any]) -> None:
-        self.parameters = _checked_parameters(type(self).__name__, params)
+        self.parameters = checked_parameters(type(self).__name__, params)
         self._settings = self._checked_settings(settings)
-        self._groups = group_parameters(self.parameters, self.slots)
+        self.initial_lr: float = self._settings["lr"]
 
     @property
     def lr(self) -> float:
@@ -68,41 +69,23 @@ class Optimizer(ABC):
 
     @lr.setter
     def lr(self, value: float) -> None:
+        self.set_scheduled_lr(value)
+        self.initial_lr = self.lr
+
+    def set_scheduled_lr(self, value: float) -> None:
+        """Set ``lr``, but not ``initial_lr``: for schedules."""
         self._settings = self._checked_settings({**self._settings, "lr": value})
 
-    def step(self, closure: Callable[[], Tensor] | None = None) -> StepCounts:
-        """Update every trainable Parameter that has a gradient.
+    @abstractmethod
+    def step(self, closure: Closure | None = None) -> StepCounts:
+        """Update the trainable Parameters.
 
         Args:
-            closure: clears the gradients, computes the loss, calls backward and returns the loss;
-                called once, before the update.
+            closure: computes the loss; each optimizer says whether and how it is used.
 
         Returns:
-            How many Parameters were updated and skipped, and the closure's loss.
+            How many Parameters were updated and skipped, and the loss.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        updated = frozen = 0
-        for group, still, chosen, work in [self._prepared(group) for group in self._groups]:
-            group.forget(still)
-            if work is not None:
-                group.install(chosen, work, self._update(work))
-            updated += int(chosen.sum())
-            frozen += int(still.sum())
-        return StepCounts(updated, frozen, len(self.parameters) - updated - frozen, loss)
-
-    @staticmethod
-    def _prepared(group: Group) -> tuple[Group, Any, Any, Work | None]:
-        """Read what a step needs, so that a value that cannot be read stops it before it starts."""
-        still = np.array([not p.trainable for p in group.parameters])
-        chosen = np.array([p.trainable and p.grad is not None for p in group.parameters])
-        return group, still, chosen, group.gather(chosen) if chosen.any() else None
-
-    @abstractmethod
-    def _update(self, work: Work) -> Array:
-        """Return the new values, and leave the new state in ``work.state``."""
 
     def zero_grad(self) -> None:
         """Forget the gradients of all Parameters, frozen ones too."""
@@ -113,11 +96,10 @@ class Optimizer(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """Return kind, settings and state: plain values and NumPy arrays that stay as they are."""
-        states = self._states()
         return {
             "optimizer": type(self).__name__,
             "settings": dict(self._settings),
-            "state": [states[id(p._meta)] for p in self.parameters],
+            "state": self._state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -138,44 +120,20 @@ class Optimizer(ABC):
                 f"{sorted(state)}. Make the optimizer that was saved."
             )
         settings = self._checked_settings(state["settings"])
-        saved = self._checked_states(state["state"])
+        self._set_state(state["state"])
         self._settings = settings
-        for group in self._groups:
-            for k, parameter in enumerate(group.parameters):
-                entry = saved[id(parameter._meta)]
-                group.steps[k] = entry["step"]
-                for name, buffer in group.state.items():
-                    flat = np.asarray(entry[name]).reshape(-1).astype(buffer.dtype)
-                    buffer[group.part(k)] = group.backend.from_host(flat)
+        self.initial_lr = settings["lr"]
 
-    def _states(self) -> dict[int, dict[str, Any]]:
-        """The state of each Parameter, by the identity of its metadata."""
-        return {
-            id(p._meta): {"step": int(group.steps[k])}
-            | {
-                name: group.backend.to_host(buffer[group.part(k)].copy()).reshape(p.shape)
-                for name, buffer in group.state.items()
-            }
-            for group in self._groups
-            for k, p in enumerate(group.parameters)
-        }
+    def _state(self) -> Any:
+        """Return a copy of what the next step depends on, beside settings and values: nothing."""
+        return {}
 
-    def _checked_states(self, saved: Any) -> dict[int, Mapping[str, Any]]:
-        own = self.state_dict()["state"]
-        if len(saved) != len(own):
+    def _set_state(self, saved: Any) -> None:
+        """Take over what ``_state`` gave, or raise StateDictError and change nothing."""
+        if saved != {}:
             raise StateDictError(
-                f"{type(self).__name__} needs the state of {len(own)} Parameters, got that of "
-                f"{len(saved)}. Load it into an optimizer of the same Parameters."
+                f"{type(self).__name__} needs an empty state, got {saved!r:.80}. It has none."
             )
-        for k, (entry, present) in enumerate(zip(saved, own, strict=True)):
-            shapes = {name: np.shape(value) for name, value in entry.items()}
-            wanted = {name: np.shape(value) for name, value in present.items()}
-            if shapes != wanted:
-                raise StateDictError(
-                    f"the state of Parameter {k} needs the shapes {wanted}, got {shapes}. "
-                    "Load it into an optimizer of the same Parameters."
-                )
-        return {id(p._meta): entry for p, entry in zip(self.parameters, saved, strict=True)}
 
     def _checked_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         own = type(self).__name__
@@ -192,7 +150,7 @@ class Optimizer(ABC):
         return f"{type(self).__name__}({len(self.parameters)} Parameters, {settings})"
 
 
-def _checked_parameters(owner: str, params: Any) -> list[Parameter]:
+def checked_parameters(owner: str, params: Any) -> list[Parameter]:
     """Return the Parameters as a list, or refuse."""
     whole = isinstance(params, Tensor | Mapping) or hasattr(params, "parameters")
     if whole or not isinstance(params, Iterable):
@@ -220,3 +178,29 @@ def _checked_parameters(owner: str, params: Any) -> list[Parameter]:
                 f"and {position}. Leave one out."
             )
     return parameters
+
+
+def loss_of(closure: Closure | None) -> Tensor | None:
+    """Call a closure, if there is one, with recording on."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+def required_closure(owner: str, closure: Closure | None) -> Closure:
+    """Return the closure, or refuse that there is none."""
+    if closure is None:
+        raise SettingError(
+            f"{owner} needs a closure that computes the loss, got none. Write step(closure)."
+        )
+    return closure
+
+
+def refuse_closure(owner: str, closure: Closure | None) -> None:
+    """Refuse a closure where a step would not call it."""
+    if closure is not None:
+        raise SettingError(
+            f"{owner} needs no closure, since it evaluates its own circuit, got {closure!r:.60}. "
+            "Write step()."
+        )

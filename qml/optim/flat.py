@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,10 @@ class Work:
         return self.xp.asarray(elements, dtype=real_dtype(self.values.dtype))
 
 
+#: Returns the new values, and leaves the new state in ``work.state``.
+Formula = Callable[[Work], Array]
+
+
 class Group:
     """Parameters of one dtype and device, and what an optimizer remembers of them.
 
@@ -61,8 +65,9 @@ class Group:
         dtypes = {
             name: real_dtype(first.dtype) if real else first.dtype for name, real in slots.items()
         }
+        size = int(self.ends[-1])
         self.state = {
-            name: self.backend.xp.zeros(int(self.ends[-1]), dtype) for name, dtype in dtypes.items()
+            name: self.backend.from_host(np.zeros(size, dtype)) for name, dtype in dtypes.items()
         }
 
     def part(self, position: int) -> slice:
@@ -70,48 +75,97 @@ class Group:
         end = int(self.ends[position])
         return slice(end - int(self.sizes[position]), end)
 
-    def gather(self, chosen: NDArray[np.bool_]) -> Work:
-        """Return the values, gradients and state of some parameters; changes nothing."""
-        picked = [p for p, wanted in zip(self.parameters, chosen, strict=True) if wanted]
-        xp = self.backend.xp
-        values = xp.concatenate([p._cell.read().reshape(-1) for p in picked])
-        grads = xp.concatenate(
-            [g._cell.read().reshape(-1) for p in picked if (g := p.grad) is not None]
-        )
-        where = self._elements(chosen)
-        state = {name: buffer[where] for name, buffer in self.state.items()}
-        return Work(xp, values, grads, state, self.steps[chosen] + 1, self.sizes[chosen])
+    def operands(self, chosen: NDArray[np.bool_]) -> list[Array]:
+        """Return the values, then the gradients, of parameters that have one; changes nothing."""
+        picked = self._picked(chosen)
+        grads = [g for p in picked if (g := p.grad) is not None]  # all, before the first is read
+        return [x._cell.read() for x in (*picked, *grads)]
 
-    def install(self, chosen: NDArray[np.bool_], work: Work, values: Array) -> None:
-        """Set the values that a formula gave, and keep its state."""
-        where = self._elements(chosen)
-        for name, buffer in work.state.items():
-            self.state[name][where] = buffer
-        self.steps[chosen] = work.steps
-        picked = [p for p, wanted in zip(self.parameters, chosen, strict=True) if wanted]
-        start = 0
-        for parameter, size in zip(picked, work.sizes.tolist(), strict=True):
-            _write(parameter, values[start : start + size])
-            start += size
+    def update(self, chosen: NDArray[np.bool_], operands: Sequence[Array], rule: Formula) -> None:
+        """Run a formula as one launch where the values live, and install what it gives."""
+        picked, backend = self._picked(chosen), self.backend
+        operands = [*operands, *self.state.values()]
+        run, kind = self._launched(chosen, rule), backend.storage_classes[0]
+        made = backend.launch(run, operands, {}, "optimizer_step", kind)
+        for parameter, value in zip(picked, made, strict=False):
+            _write(parameter, value)
+        for name, buffer in zip(self.state, made[len(picked) :], strict=True):
+            self.state[name] = backend.own(buffer)
+        self.steps[chosen] += 1
+
+    def _launched(self, chosen: NDArray[np.bool_], rule: Formula) -> Callable[..., Any]:
+        """Return what a launch runs: values, gradients and state to new values and new state."""
+        picked, where = self._picked(chosen), self._elements(chosen)
+        sizes, steps = self.sizes[chosen], self.steps[chosen] + 1
+        count, names = len(picked), list(self.state)
+
+        def run(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+            flat = [a.reshape(-1) for a in arrays[: 2 * count]]
+            values, grads = xp.concatenate(flat[:count]), xp.concatenate(flat[count:])
+            state = dict(zip(names, arrays[2 * count :], strict=True))
+            chosen_state = {k: v[where] for k, v in state.items()}
+            work = Work(xp, values, grads, chosen_state, steps, sizes)
+            updated = rule(work)
+            cuts = np.cumsum([0, *sizes]).tolist()
+            ends = zip(picked, cuts, cuts[1:], strict=False)
+            return (
+                *[updated[start:end].reshape(p.shape) for p, start, end in ends],
+                *[_replaced(xp, state[k], where, work.state[k]) for k in names],
+            )
+
+        return run
 
     def forget(self, chosen: NDArray[np.bool_]) -> None:
         """Reset the state of some parameters."""
         if self.steps[chosen].any():
             where = self._elements(chosen)
-            for buffer in self.state.values():
-                buffer[where] = 0
+            for name, buffer in self.state.items():
+                copy = self.backend.writable_copy(buffer)
+                copy[where] = 0
+                self.state[name] = self.backend.own(copy)
             self.steps[chosen] = 0
+
+    def saved(self, position: int) -> dict[str, NDArray[Any]]:
+        """Return the state of one parameter on the host, in the parameter's shape."""
+        shape, part = self.parameters[position].shape, self.part(position)
+        return {
+            name: np.array(self.backend.to_host(buffer)[part]).reshape(shape)
+            for name, buffer in self.state.items()
+        }
+
+    def restore(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Set the state of all parameters, and how many steps each has made."""
+        self.steps[:] = [entry["step"] for entry in saved]
+        for name, buffer in self.state.items():
+            parts = [np.asarray(entry[name]).reshape(-1) for entry in saved]
+            flat = np.concatenate(parts).astype(buffer.dtype)
+            self.state[name] = self.backend.from_host(flat)
+
+    def _picked(self, chosen: NDArray[np.bool_]) -> list[Parameter]:
+        return [p for p, wanted in zip(self.parameters, chosen, strict=True) if wanted]
 
     def _elements(self, chosen: NDArray[np.bool_]) -> slice | NDArray[np.bool_]:
         return slice(None) if chosen.all() else np.repeat(chosen, self.sizes)
 
 
+def _replaced(xp: Any, whole: Array, where: slice | NDArray[np.bool_], part: Array) -> Array:
+    """Return a buffer with some elements replaced; its dtype stays."""
+    if isinstance(where, slice):
+        return part.astype(whole.dtype, copy=False)
+    result = xp.array(whole)
+    result[where] = part
+    return result
+
+
 def _write(parameter: Parameter, value: Array) -> None:
-    """Install a flat value; a parameter may be a view of a larger storage."""
+    """Install a value; a parameter may be a view of a larger storage."""
     cell = parameter._cell
     storage = cell.require_storage()
+    if cell.strides is None:
+        storage.write(value, cell.device)
+        return
     base = storage.read_for_update(cell.device)
-    cell.view_on(base)[...] = value.reshape(cell.shape)
+    cell.view_on(base)[...] = value
     storage.write(base, cell.device)
 
 

@@ -8,17 +8,20 @@ from typing import Any, ClassVar
 from autodiff import Parameter
 from autodiff.backends.interface import Array
 from qml.errors import SettingError
-from qml.optim.base import Optimizer
+from qml.optim.elementwise import ElementwiseOptimizer
 from qml.optim.flat import Work
 from qml.settings import Check, flag, real
 
 
-class SGD(Optimizer):
+class SGD(ElementwiseOptimizer):
     """Gradient descent with momentum, by PyTorch's formulas.
 
         g <- gradient + weight_decay p
         b <- momentum b + (1 - dampening) g         (the first time: b <- g)
         p <- p - lr (g + momentum b)  with nesterov, else  p - lr b;  without momentum  p - lr g
+
+    Momentum is ``SGD(params, momentum=0.9)``, Nesterov's method ``SGD(params, momentum=0.9,
+    nesterov=True)``. As in PyTorch, b has no factor lr: a change of lr acts at once.
 
     Args:
         params: Parameters; see ``Optimizer``.

@@ -147,8 +147,11 @@ def undeclared_imports(root: Path) -> list[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
     declared = {
-        re.split(r"[^\w]", name.replace("cupy-cuda", "cupy "))[0]
-        for name in [*project["dependencies"], *optional["cuda12"], *optional["cuda13"]]
+        re.split(r"[^\w-]", name.replace("cupy-cuda", "cupy "))[0].replace("-", "_")
+        for name in [
+            *project["dependencies"],
+            *[name for extra in ("cuda12", "cuda13", "qasm3") for name in optional[extra]],
+        ]
     }
     provided = declared | set(PACKAGES) | set(sys.stdlib_module_names)
     return [

@@ -12,6 +12,8 @@ EXPECTED = {
     errors.GradientError: RuntimeError,
     errors.VersionError: RuntimeError,
     errors.StorageBusy: RuntimeError,
+    errors.StaleHandleError: RuntimeError,
+    errors.QueuedOpError: RuntimeError,
     errors.DeviceUnavailable: RuntimeError,
     errors.ParameterError: ValueError,
     errors.ShapeError: ValueError,

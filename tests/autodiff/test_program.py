@@ -241,3 +241,56 @@ def test_op_without_a_per_sample_meaning_is_refused_in_a_batch() -> None:
     assert program.run([Tensor([1.0, 2.0])])[0].tolist() == [2.0, 4.0]
     with pytest.raises(TraceError, match=r"per sample needs elementwise ops.*got 'opaque'"):
         program.run([Tensor([[1.0, 2.0]])], [True])
+
+
+# -- backward passes -------------------------------------------------------------------------------
+
+
+def test_trace_may_contain_a_backward_pass() -> None:
+    def function(x: Tensor, w: Tensor) -> tuple[Tensor, ...]:
+        return ad.value_and_grad(lambda w: ad.tanh(x @ w).sum())(w)
+
+    program = Program.trace(function, ((3, 2), F64), ((2,), F64))
+    values = [Tensor(np.arange(6.0).reshape(3, 2)), Tensor([0.1, 0.2])]
+    assert [x.tolist() for x in program.run(values)] == [x.tolist() for x in function(*values)]
+
+
+def test_what_a_rule_computes_from_constants_is_traced() -> None:
+    factor = np.array([1 + 2j, 3j])
+
+    def function(w: Tensor) -> Tensor:
+        return ad.value_and_grad(lambda w: (w * factor).abs().sum())(w)[1]
+
+    program = Program.trace(function, ((2,), F64))
+    w = Tensor([1.0, 2.0])
+    assert program.run([w])[0].tolist() == function(w).tolist()
+
+
+def test_gradient_of_an_input_that_is_not_used_is_traced_as_zeros() -> None:
+    def function(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        return ad.value_and_grad(lambda x, y: x.sum())(x, y)[1]
+
+    program = Program.trace(function, ((2,), F64), ((3,), F64))
+    found = program.run([Tensor([1.0, 2.0]), Tensor([1.0, 2.0, 3.0])])
+    assert [x.tolist() for x in found] == [[1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+def test_second_derivative_may_be_traced() -> None:
+    program = Program.trace(
+        lambda x: ad.grad(ad.grad((x.requires_grad_() ** 3).sum(), x, create_graph=True).sum(), x),
+        ((2,), F64),
+    )
+    assert program.run([Tensor([1.0, 2.0])])[0].tolist() == [6.0, 12.0]
+
+
+def test_output_that_only_a_rule_reads_is_replayed() -> None:
+    saves = ad.custom_op(
+        "saves",
+        lambda xp, x: (x * x, 2 * x),
+        lambda gs, outs, ins: gs[0] * outs[1],
+        lambda meta: (meta, meta),
+        outputs=1,
+        reads_outputs=True,
+    )
+    program = Program.trace(lambda x: ad.value_and_grad(saves)(x), ((), F64))
+    assert [x.item() for x in program.run([Tensor(3.0)])] == [9.0, 6.0]

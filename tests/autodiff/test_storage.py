@@ -7,8 +7,18 @@ import threading
 import numpy as np
 import pytest
 
-from autodiff import ShapeError, StorageBusy
-from autodiff.storage import Storage, next_serial
+from autodiff import (
+    DeviceMismatch,
+    ShapeError,
+    StaleHandleError,
+    StorageBusy,
+    Tensor,
+    stats,
+)
+from autodiff.backends.emulated_backend import EmulatedFailure
+from autodiff.sites import call_site
+from autodiff.device import backend_of
+from autodiff.storage import Origin, Storage, next_serial
 
 
 def make(value: list[float]) -> Storage:
@@ -136,3 +146,143 @@ def test_serials_tell_older_storages_from_younger_ones() -> None:
     old = make([1.0])
     mark = next_serial()
     assert old.serial < mark < make([1.0]).serial
+
+
+# -- several locations -----------------------------------------------------------------------------
+
+
+def resident(value: list[float], device: str = "emulated") -> Storage:
+    """A value that lives on a device only."""
+    return Tensor(value, device=device)._cell.storage
+
+
+def test_read_elsewhere_is_one_counted_move_and_keeps_the_copy() -> None:
+    storage = resident([1.0, 2.0])
+    assert storage.locations == ("emulated",)
+    first, second = storage.read("cpu"), storage.read("cpu")
+    assert first.tolist() == [1.0, 2.0]
+    assert second is first
+    assert storage.locations == ("emulated", "cpu")
+    assert (stats("emulated").downloads, stats("emulated").download_bytes) == (1, 16)
+
+
+def test_move_between_devices_goes_by_way_of_the_host() -> None:
+    storage = resident([1.0])
+    storage.read("emulated:1")
+    assert (stats("emulated").downloads, stats("emulated:1").uploads) == (1, 1)
+    assert storage.locations == ("emulated", "emulated:1")
+
+
+def test_copy_comes_from_home_while_that_has_one() -> None:
+    storage = resident([1.0])
+    storage.read("emulated:1")
+    storage.read("cpu")
+    assert stats("emulated:1").downloads == 0
+    storage.write(np.array([2.0]), "cpu")
+    assert storage.home == "emulated"
+    storage.read("emulated")
+    assert storage.read("emulated:1") is not None
+    assert stats("emulated").downloads == 3
+
+
+def test_write_drops_the_other_copies() -> None:
+    storage = resident([1.0])
+    storage.read("cpu")
+    storage.write(np.array([2.0]), "cpu")
+    assert storage.locations == ("cpu",)
+    storage.read("emulated")
+    assert stats("emulated").uploads == 2
+    assert storage.read("cpu").tolist() == [2.0]
+
+
+def test_copy_for_update_is_made_at_home() -> None:
+    storage = resident([1.0])
+    value = storage.read_for_update()
+    value[0] = 5.0
+    storage.write(value, "emulated")
+    assert storage.locations == ("emulated",)
+    assert storage.read("cpu").tolist() == [5.0]
+    assert stats("emulated").downloads == 1
+
+
+def test_value_of_another_device_is_refused_and_changes_nothing() -> None:
+    storage = resident([1.0])
+    foreign = resident([2.0], "emulated:1").read("emulated:1")
+    with pytest.raises(DeviceMismatch, match="emulated needs buffers of its own"):
+        storage.write(foreign, "emulated")
+    assert (storage.version, storage.read("cpu").tolist()) == (0, [1.0])
+
+
+def test_failed_move_leaves_no_copy() -> None:
+    storage = resident([1.0])
+    backend_of("emulated").fail("download")
+    with pytest.raises(EmulatedFailure):
+        storage.read("cpu")
+    assert storage.locations == ("emulated",)
+    assert storage.read("cpu").tolist() == [1.0]
+
+
+def test_update_of_a_device_value_on_the_host_is_a_download_and_a_later_upload() -> None:
+    storage = resident([1.0])
+    with storage.update("cpu") as value:
+        value[0] = 3.0
+    assert (stats("emulated").downloads, stats("emulated").uploads) == (1, 1)
+    storage.read("emulated")
+    assert stats("emulated").uploads == 2
+
+
+# -- readers that come first -----------------------------------------------------------------------
+
+
+class Reading:
+    """Work that has to read a storage before it changes."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.seen: list[list[float]] = []
+
+    def run(self) -> None:
+        self.seen.append(self.storage.read("cpu").tolist())
+        self.storage.remove_reader(self)
+
+
+@pytest.mark.parametrize("access", ["write", "update"])
+def test_reader_runs_before_the_value_changes_and_once(access: str) -> None:
+    storage = make([1.0])
+    reader = Reading(storage)
+    assert (storage.add_reader(reader), storage.add_reader(reader)) == (True, False)
+    if access == "write":
+        storage.write(np.array([2.0]), "cpu")
+    else:
+        with storage.update() as value:
+            value[0] = 2.0
+    storage.write(np.array([3.0]), "cpu")
+    assert reader.seen == [[1.0]]
+
+
+def test_reader_of_an_open_storage_is_refused() -> None:
+    storage = make([1.0])
+    with storage.update(), pytest.raises(StorageBusy, match="storage_mut holds open"):
+        storage.add_reader(Reading(storage))
+
+
+# -- values of a pass that is over -----------------------------------------------------------------
+
+GONE = {
+    "read": lambda s: s.read("emulated"),
+    "read on the host": lambda s: s.read("cpu"),
+    "read_for_update": lambda s: s.read_for_update(),
+    "write": lambda s: s.write(np.array([5.0]), "cpu"),
+    "update": lambda s: s.update().__enter__(),
+    "add_reader": lambda s: s.add_reader(Reading(s)),
+}
+
+
+@pytest.mark.parametrize("access", GONE)
+def test_cleared_value_raises_with_its_origin(access: str) -> None:
+    storage = resident([1.0])
+    storage.origin = Origin("sin", call_site(1), 4)
+    storage.clear()
+    assert storage.locations == ()
+    with pytest.raises(StaleHandleError, match=r"result of sin \(.*test_storage.py:\d+\).*pass 4"):
+        GONE[access](storage)

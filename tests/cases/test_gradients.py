@@ -17,7 +17,7 @@ Close = Callable[..., None]
 
 
 def test_o01_shared_parameter(engine: str, close: Close) -> None:
-    """pyqtorch 149: the contributions of all gates that share a parameter add up."""
+    """Pyqtorch 149: the contributions of all gates that share a parameter add up."""
     theta = Parameter(0.3)
     f = Circuit(1).rx(theta, 0).rx(theta, 0).expectation(Z(0), engine=engine)
     close(f, 0.8253356149)

@@ -39,13 +39,20 @@ def test_o21_identity(engine: str, close: Close) -> None:
     f = Circuit(1).rx(theta, 0).expectation(0.5 * I(0) + Z(0), engine=engine)
     close(f, 1.4553364891)
     close(grad(f, theta), -0.2955202067)
+    factor = Parameter(2.0)
+    f = Circuit(1).x(0).expectation(factor * I(0) + Z(0), engine=engine)
+    close(f, 1.0)
+    close(grad(f, factor), 1.0)
+    close(Circuit(1).h(0).expectation(2 * I(0), shots=10, seed=0, engine=engine), 2.0)
 
 
 @pytest.mark.parametrize("num_qubits", [1, 2, 5])
 def test_o21_identity_rotation_is_a_phase(engine: str, close: Close, num_qubits: int) -> None:
     """PennyLane 856: a rotation about the identity is exp(-i t / 2); under a control it counts."""
     t = Parameter(0.8)
-    word = Circuit(num_qubits).append("pauli_rotation", range(num_qubits), t, payload="I" * num_qubits)
+    word = Circuit(num_qubits).append(
+        "pauli_rotation", range(num_qubits), t, payload="I" * num_qubits
+    )
     close(word.statevector(engine=engine)[0], np.exp(-0.4j))
     f = Circuit(num_qubits + 1).h(0).compose(word.control()).expectation(X(0), engine=engine)
     close(f, np.cos(0.4))
@@ -78,7 +85,9 @@ def test_o20_o22_random_products(engine: str, close: Close, seed: int) -> None:
 
     state = rng.normal(size=1 << n) + 1j * rng.normal(size=1 << n)
     f = Circuit(n).expectation(hermitian, initial_state=state, engine=engine)
-    close(f, np.vdot(state, hermitian.matrix(n) @ state).real, atol=1e-9 * np.vdot(state, state).real)
+    close(
+        f, np.vdot(state, hermitian.matrix(n) @ state).real, atol=1e-9 * np.vdot(state, state).real
+    )
 
 
 # -- extras ----------------------------------------------------------------------------------------

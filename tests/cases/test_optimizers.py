@@ -9,7 +9,7 @@ import pytest
 
 from autodiff import Parameter, ShapeError, Tensor, grad
 from circuits import Circuit, Input, Z
-from qml import SGD, Adam, AdamW, Optimizer, QuantumLayer, mse_loss
+from qml import SGD, Adagrad, Adam, AdamW, Optimizer, QuantumLayer, RMSprop, mse_loss
 
 Close = Callable[..., None]
 Make = Callable[[list[Parameter]], Optimizer]
@@ -19,6 +19,8 @@ OPTIMIZERS: dict[str, Make] = {
     "momentum": lambda params: SGD(params, lr=0.02, momentum=0.8),
     "Adam": lambda params: Adam(params, lr=0.05),
     "AdamW": lambda params: AdamW(params, lr=0.05, weight_decay=0.0),
+    "Adagrad": lambda params: Adagrad(params, lr=0.5),
+    "RMSprop": lambda params: RMSprop(params, lr=0.01, momentum=0.5),
 }
 
 every_optimizer = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
@@ -91,44 +93,43 @@ def test_o33_every_optimizer_converges(make: Make, close: Close, dtype: str) -> 
     close(z, 1 + 3j, atol=2e-3)
 
 
-@every_optimizer
-def test_o34_several_parameters(make: Make, close: Close) -> None:
-    """PennyLane 1928: each Parameter moves by its own gradient, a frozen one between stays."""
-    starts = {"x": 1.0, "frozen": 5.0, "y": 2.0, "single": np.float32(2.0), "w": [1.0, 2.0]}
-
-    def loss(p: dict[str, Parameter]) -> Tensor:
-        terms = [p[k] ** 2 * (1.0 if k == "x" else -3.0) for k in p]
-        return sum((t.sum() for t in terms[1:]), terms[0])
-
-    def train(names: list[str]) -> dict[str, Parameter]:
-        p = {name: Parameter(starts[name], name=name) for name in names}
-        if "frozen" in p:
-            p["frozen"].freeze()
-        optimizer = make(list(p.values()))
-        for _ in range(3):
-            optimizer.zero_grad()
-            loss(p).backward()
-            optimizer.step()
-        return p
-
-    together = train(list(starts))
-    assert together["frozen"].item() == 5.0
-    assert together["x"].item() < 1.0
-    assert together["y"].item() > 2.0
-    for name in ("y", "single", "w"):
-        (alone,) = train_alone(make, starts[name])
-        close(together[name], alone.numpy(), atol=1e-6 if name == "single" else 1e-9)
-
-
-def train_alone(make: Make, start: float) -> list[Parameter]:
-    """Three steps on -3 p**2 of one Parameter."""
-    p = Parameter(start)
-    optimizer = make([p])
+def three_steps(make: Make, weighted: list[tuple[Parameter, float]]) -> None:
+    """Train the sum of weight * |p|**2 over all elements."""
+    optimizer = make([p for p, _ in weighted])
     for _ in range(3):
         optimizer.zero_grad()
-        (-3.0 * p**2).sum().backward()
+        for p, weight in weighted:
+            (weight * abs(p) ** 2).sum().backward()
         optimizer.step()
-    return [p]
+
+
+@every_optimizer
+def test_o34_several_parameters(make: Make) -> None:
+    """PennyLane 1928: each Parameter moves as it would alone; frozen ones between them stay."""
+    starts = [1.0, 5.0, 2.0, np.float32(2.0), [1.0, 2.0], 5j, 1 + 2j, np.zeros((0, 2))]
+    weights = [1.0, -3.0, -3.0, 2.0, -1.0, 1.0, 0.5, 1.0]
+    together = [Parameter(start) for start in starts]
+    for k in (1, 5):
+        together[k].freeze()
+    three_steps(make, list(zip(together, weights, strict=True)))
+    for k, (start, weight) in enumerate(zip(starts, weights, strict=True)):
+        alone = Parameter(start)
+        if k not in (1, 5):
+            three_steps(make, [(alone, weight)])
+            assert (alone.numpy() != start).all()
+        np.testing.assert_array_equal(together[k].numpy(), alone.numpy())
+
+
+def test_o34_adagrad(close: Close) -> None:
+    """The steps of the report on x**2 - 3 y**2, with a frozen Parameter between the two."""
+    x, frozen, y = Parameter(1.0), Parameter(5.0).freeze(), Parameter(2.0)
+    optimizer = Adagrad([x, frozen, y], lr=0.1, eps=0.0)
+    for expected in ((0.9, 2.1), (0.8331035268, 2.1724137931)):
+        optimizer.zero_grad()
+        (x**2 - 3 * y**2 + frozen).backward()
+        optimizer.step()
+        close([x.item(), y.item()], expected)
+        assert frozen.item() == 5.0
 
 
 def layer(engine: str) -> QuantumLayer:

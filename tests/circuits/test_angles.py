@@ -182,6 +182,7 @@ def test_the_refusal_says_what_to_do() -> None:
         (lambda: Input("x", 2), r"needs one element, got Input 'x'"),
         (lambda: MYSTERY(Parameter(A)), "evaluated per sample needs .* got 'mystery'"),
         (lambda: "0.5", "needs a real number, a Parameter.*got str"),
+        (lambda: 10**400, "needs a real number, a Parameter.*got int 1000"),
         (lambda: None, "needs a real number, a Parameter.*got NoneType"),
         (lambda: 1j, "needs a real number, a Parameter.*got complex"),
         (lambda: [0.5], "needs a real number, a Parameter.*got list"),

@@ -136,8 +136,18 @@ def test_arrays_are_packed_by_value(array: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 3, "ij,j->i", 0.1, float("inf"), (1, (2.5, None)), slice(None, 3), ...]
-    + [np.dtype(np.float32)],
+    [
+        None,
+        True,
+        3,
+        "ij,j->i",
+        0.1,
+        float("inf"),
+        (1, (2.5, None)),
+        slice(None, 3),
+        ...,
+        np.dtype(np.float32),
+    ],
 )
 def test_attributes_come_back(value: Any) -> None:
     result = attribute_value(attribute(value))

@@ -66,7 +66,7 @@ def test_a_copy_of_a_registered_parameter_is_refused_whatever_its_value(value: o
 
 
 def test_only_real_parameters_can_be_registered() -> None:
-    with pytest.raises(BindingError, match="needs Parameters, got 0.5"):
+    with pytest.raises(BindingError, match=r"needs Parameters, got 0\.5"):
         Circuit(1).register(0.5)  # type: ignore[arg-type]
     with pytest.raises(AngleError, match="float32 or float64"):
         Circuit(1).register(Parameter(1j))

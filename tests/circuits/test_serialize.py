@@ -170,6 +170,7 @@ def test_compiled_form_is_made_again() -> None:
         assert way(circuit)._compiled is None
 
 
+@pytest.mark.slow
 def test_twenty_thousand_gates() -> None:
     theta = Parameter(0.4)
     circuit = Circuit(1)

@@ -41,6 +41,49 @@ def test_generator_is_used_as_it_is() -> None:
     assert epoch(loader) == np.random.default_rng(3).permutation(7).tolist()
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("taken", range(9))
+def test_position_comes_back(taken: int, shuffle: bool) -> None:
+    """Two epochs of four batches, left after some batches and resumed elsewhere."""
+    loader, other = (qml.DataLoader(Y, batch_size=2, shuffle=shuffle, seed=seed) for seed in (3, 4))
+    list(other)
+    batches = (batch.tolist() for _ in range(3) for (batch,) in loader)
+    for _ in range(taken):
+        next(batches)
+    state = loader.state_dict()
+    rest = list(batches)
+    other.load_state_dict(state)
+    epochs = 3 - taken // 4
+    assert [batch.tolist() for _ in range(epochs) for (batch,) in other] == rest
+    assert other._generator.bit_generator.state == loader._generator.bit_generator.state
+
+
+def test_loop_that_was_left_is_forgotten() -> None:
+    loader = qml.DataLoader(Y, batch_size=2)
+    next(iter(loader))
+    assert epoch_of(loader) == list(range(7))
+
+
+def epoch_of(loader: qml.DataLoader) -> list[int]:
+    return [int(y) for (ys,) in loader for y in ys]
+
+
+STATE = qml.DataLoader(Y, batch_size=2).state_dict()
+BAD_STATES = [
+    {**STATE, "batch_size": 3},
+    {**STATE, "num_samples": 8},
+    {**STATE, "position": 4},
+    {key: value for key, value in STATE.items() if key != "generator"},
+    {},
+]
+
+
+@pytest.mark.parametrize("state", BAD_STATES)
+def test_bad_state_is_refused(state: dict) -> None:
+    with pytest.raises(qml.StateDictError, match="DataLoader needs the state of a loader with"):
+        qml.DataLoader(Y, batch_size=2).load_state_dict(state)
+
+
 BAD = [
     ((), {}, qml.ShapeError, "needs arrays of one length"),
     ((X, Y[:3]), {}, qml.ShapeError, r"got shapes \[\(7, 2\), \(3,\)\]"),

@@ -239,20 +239,142 @@ def test_sequential_refuses_what_is_no_module() -> None:
         qml.Sequential(qml.Tanh(), [qml.Tanh()])
 
 
-ACTIVATIONS = [
-    (qml.Tanh(), np.tanh),
-    (qml.ReLU(), lambda x: np.maximum(x, 0)),
-    (qml.Sigmoid(), lambda x: 1 / (1 + np.exp(-x))),
-    (qml.Softplus(), lambda x: np.log1p(np.exp(x))),
-    (qml.Softmax(), lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)),
-    (qml.Softmax(axis=0), lambda x: np.exp(x) / np.exp(x).sum(axis=0, keepdims=True)),
+# -- features as the initial state -----------------------------------------------------------------
+
+
+@every_engine
+def test_encoding_makes_the_initial_state(engine: str) -> None:
+    circuit = qml.hardware_efficient(2, 1, initial=0.3)
+    encoding = qml.amplitude_encoding
+    layer = qml.QuantumLayer(circuit, [qml.Z(0), qml.X(1)], encoding=encoding, engine=engine)
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    wanted = circuit.expectation([qml.Z(0), qml.X(1)], initial_state=encoding(x)).numpy()
+    np.testing.assert_allclose(layer(x).numpy(), wanted, atol=1e-14)
+    assert layer(x[0]).shape == (2,)
+    model = qml.Sequential(qml.Linear(3, 4, seed=0), layer)
+    model(x[:, :3]).sum().backward()
+    assert np.abs(model[0].weight.grad.numpy()).max() > 1e-3
+
+
+def test_encoding_beside_an_input() -> None:
+    circuit = qml.angle_encoding(1)
+    layer = qml.QuantumLayer(circuit, qml.Z(0), encoding=qml.amplitude_encoding)
+    assert layer([0.0, 1.0], x=[0.3]).item() == pytest.approx(-np.cos(0.3))
+    assert layer([0.0, 1.0], [0.3]).item() == pytest.approx(-np.cos(0.3))
+    with pytest.raises(BindingError, match="with an encoding needs features, got none"):
+        layer(x=[0.3])
+
+
+# -- Dropout ---------------------------------------------------------------------------------------
+
+
+def test_dropout_keeps_the_mean_and_the_rest_of_each_element() -> None:
+    layer = qml.Dropout(0.25, seed=0)
+    x = np.full((200, 100), 3.0)
+    out = layer(x).numpy()
+    assert set(np.unique(out)) == {0.0, 4.0}
+    assert (out == 0).mean() == pytest.approx(0.25, abs=0.01)
+    assert not np.array_equal(layer(x).numpy(), out)
+    np.testing.assert_array_equal(qml.Dropout(0.25, seed=0)(x).numpy(), out)
+    assert repr(layer) == "Dropout(p=0.25)"
+
+
+def test_dropout_draws_nothing_where_it_does_nothing() -> None:
+    layer = qml.Dropout(0.5, seed=0)
+    state = layer.generator.bit_generator.state
+    x = np.arange(6.0)
+    assert layer.eval()(x).tolist() == qml.Dropout(0.0, seed=0)(x).tolist() == x.tolist()
+    assert layer.generator.bit_generator.state == state
+
+
+def test_gradient_of_dropout_is_its_mask() -> None:
+    x = Tensor(np.ones(50, np.float32), requires_grad=True)
+    out = qml.Dropout(0.5, seed=0)(x)
+    assert out.dtype == F32
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), out.numpy())
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, "half"])
+def test_bad_dropout_is_refused(p: object) -> None:
+    with pytest.raises(SettingError, match="Dropout: p needs a finite number of at least 0"):
+        qml.Dropout(p, seed=0)
+
+
+# -- LayerNorm -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [4, (3, 4)])
+def test_layer_norm_is_its_formula(shape: object) -> None:
+    layer = qml.LayerNorm(shape, eps=1e-3)
+    generator = np.random.default_rng(0)
+    for parameter in layer.parameters():
+        parameter.set_(generator.normal(size=parameter.shape))
+    x = generator.normal(size=(2, 3, 4))
+    axes = (-1,) if shape == 4 else (-2, -1)
+    mean, var = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    wanted = (x - mean) / np.sqrt(var + 1e-3) * layer.weight.numpy() + layer.bias.numpy()
+    np.testing.assert_allclose(layer(x).numpy(), wanted, rtol=1e-13)
+    assert qml.gradcheck(layer, Tensor(x, requires_grad=True))
+    assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
+
+
+def test_layer_norm_of_equal_features_is_the_bias() -> None:
+    layer = qml.LayerNorm(3, dtype=F32)
+    out = layer([2.0, 2.0, 2.0])
+    assert (out.tolist(), out.dtype) == ([0.0, 0.0, 0.0], F32)
+    assert repr(layer) == "LayerNorm(3, eps=1e-05)"
+
+
+BAD_NORMS = [
+    ((0,), {}, "LayerNorm: shape needs an integer of at least 1"),
+    (((),), {}, "LayerNorm needs at least one axis"),
+    ((2,), {"dtype": C64}, "LayerNorm needs at least one axis and dtype float32 or float64"),
+    ((2, -1.0), {}, "LayerNorm: eps needs"),
 ]
 
 
-@pytest.mark.parametrize(("layer", "function"), ACTIVATIONS, ids=lambda x: repr(x)[:16])
-def test_activation(layer: qml.Module, function: object) -> None:
-    x = np.random.default_rng(0).normal(size=(3, 4))
-    np.testing.assert_allclose(layer(x).numpy(), function(x), rtol=1e-14)
-    assert qml.gradcheck(layer, Tensor(x, requires_grad=True))
-    assert layer.parameters() == []
-    assert repr(qml.Softmax(axis=0)) == "Softmax(axis=0)"
+@pytest.mark.parametrize(("arguments", "options", "match"), BAD_NORMS)
+def test_bad_layer_norm_is_refused(arguments: tuple, options: dict, match: str) -> None:
+    with pytest.raises(SettingError, match=match):
+        qml.LayerNorm(*arguments, **options)
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), np.zeros((2, 3)), Tensor(np.zeros(2, C128))])
+def test_layer_norm_refuses_other_inputs(x: object) -> None:
+    with pytest.raises(ShapeError, match=r"needs a real input of shape \(\.\.\., 2\)"):
+        qml.LayerNorm(2)(x)
+
+
+# -- Embedding -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
+def test_embedding_looks_rows_up(shape: tuple[int, ...]) -> None:
+    layer = qml.Embedding(5, 4, seed=0)
+    indices = np.random.default_rng(0).integers(0, 5, shape)
+    for given in (indices, Tensor(indices)):
+        np.testing.assert_array_equal(layer(given).numpy(), layer.weight.numpy()[indices])
+
+
+def test_gradients_of_repeated_rows_add_up() -> None:
+    layer = qml.Embedding(3, 2, seed=0, dtype=F32)
+    layer([1, 1, 2]).sum().backward()
+    assert layer.weight.grad.tolist() == [[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]
+    assert layer.weight.dtype == F32
+    assert repr(layer) == "Embedding(3, 2)"
+
+
+@pytest.mark.parametrize(
+    ("indices", "match"),
+    [([0, 3], "from 0 to 2, got 0 to 3"), ([-1], "got -1 to -1"), ([0.5], "got dtype float64")],
+)
+def test_bad_indices_are_refused(indices: list, match: str) -> None:
+    with pytest.raises(SettingError, match=match):
+        qml.Embedding(3, 2, seed=0)(indices)
+
+
+def test_bad_embedding_is_refused() -> None:
+    for sizes, dtype in (((0, 2), F64), ((2, 0), F64), ((2, 2), C128)):
+        with pytest.raises(SettingError, match="Embedding: "):
+            qml.Embedding(*sizes, seed=0, dtype=dtype)

@@ -156,3 +156,97 @@ def test_mean_of_nothing_is_refused(loss: Loss) -> None:
 def test_text_is_refused() -> None:
     with pytest.raises(DTypeError, match="Tensor needs numeric data"):
         qml.mse_loss(["a"], [1.0])
+
+
+# -- states and unitaries --------------------------------------------------------------------------
+
+
+def random_unitary(size: int, seed: int) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    matrix = generator.normal(size=(size, size)) + 1j * generator.normal(size=(size, size))
+    return np.linalg.qr(matrix)[0]
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 8)])
+def test_state_fidelity_loss_is_its_formula(shape: tuple[int, ...]) -> None:
+    states, targets = (random_unitary(8, seed)[: shape[0]].reshape(-1, 8) for seed in (0, 1))
+    states, targets = (x[:1].reshape(shape) if len(shape) == 1 else x for x in (states, targets))
+    values = 1 - np.abs((targets.conj() * states).sum(axis=-1)) ** 2
+    found = qml.state_fidelity_loss(Tensor(states), targets, "none")
+    np.testing.assert_allclose(found.numpy(), values, atol=1e-14)
+    assert qml.state_fidelity_loss(Tensor(states), targets).item() == pytest.approx(values.mean())
+    assert qml.state_fidelity_loss(Tensor(states), 1j * states).item() == pytest.approx(
+        0, abs=1e-14
+    )
+    leaf = Tensor(states, requires_grad=True)
+    assert qml.gradcheck(lambda s: qml.state_fidelity_loss(s, targets), leaf)
+
+
+def test_states_are_learnt() -> None:
+    target = qml.Circuit(2).h(0).cx(0, 1).statevector()
+    circuit = qml.hardware_efficient(2, 2, initial=qml.normal_angles(0.3, seed=0))
+    optimizer = qml.Adam(circuit.parameters(), lr=0.1)
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss = qml.state_fidelity_loss(circuit.statevector(), target)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 1e-4
+
+
+def test_unitary_synthesis_loss_is_its_formula() -> None:
+    u, v = random_unitary(4, 0), random_unitary(4, 1)
+    wanted = 1 - np.abs(np.trace(v.conj().T @ u)) ** 2 / 16
+    assert qml.unitary_synthesis_loss(Tensor(u), v).item() == pytest.approx(wanted, rel=1e-13)
+    turned = Tensor(u * np.exp(0.3j))
+    assert qml.unitary_synthesis_loss(turned, u).item() == pytest.approx(0, abs=1e-14)
+    leaf = Tensor(u, requires_grad=True)
+    assert qml.gradcheck(lambda x: qml.unitary_synthesis_loss(x, v), leaf)
+
+
+def test_unitaries_are_learnt_by_one_batched_evolution() -> None:
+    target = qml.Circuit(2).cz(0, 1).ry(0.3, 0).rx(-0.4, 1).unitary()
+    circuit = qml.strongly_entangling(2, 3, initial=qml.normal_angles(0.5, seed=1))
+    optimizer = qml.Adam(circuit.parameters(), lr=0.1)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss = qml.unitary_synthesis_loss(circuit.unitary(), target)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 1e-4
+
+
+BAD_STATES = [
+    (
+        np.ones(4, complex) / 2,
+        np.ones(4),
+        SettingError,
+        "normalised targets, got lengths from 2 to",
+    ),
+    (np.ones(4, complex) / 2, np.ones(2), ShapeError, "one shape"),
+    (np.ones(3, complex), np.eye(3)[0], qml.StateError, "2\\*\\*n amplitudes, got 3"),
+]
+
+
+@pytest.mark.parametrize(("states", "targets", "error", "match"), BAD_STATES)
+def test_bad_states_are_refused(
+    states: object, targets: object, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        qml.state_fidelity_loss(Tensor(states), targets)
+
+
+BAD_UNITARIES = [
+    (np.eye(2), np.ones((2, 2)), SettingError, "needs a unitary target"),
+    (np.eye(3), np.eye(3), ShapeError, r"\(2\*\*n, 2\*\*n\), got \(3, 3\)"),
+    (np.ones(2), np.ones(2), ShapeError, r"got \(2,\)"),
+    (np.ones((2, 4)), np.ones((2, 4)), ShapeError, r"got \(2, 4\)"),
+]
+
+
+@pytest.mark.parametrize(("unitary", "target", "error", "match"), BAD_UNITARIES)
+def test_bad_unitaries_are_refused(
+    unitary: np.ndarray, target: np.ndarray, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        qml.unitary_synthesis_loss(Tensor(unitary.astype(complex)), target)

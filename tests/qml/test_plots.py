@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import qml
-from qml.plots import save_energy_plot
+from qml.plots import save_energy_plot, save_learning_curves
 
 ENERGIES = -1.0 + 0.5 ** np.arange(20)
 
@@ -61,3 +61,51 @@ def test_other_shapes_are_refused(energies: object, tmp_path: Path) -> None:
     with pytest.raises(qml.ShapeError, match=r"needs energies of shape \(S,\)"):
         save_energy_plot(energies, -1.0, tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
+
+
+# -- learning curves -------------------------------------------------------------------------------
+
+
+def history(epochs: int, steps: int = 4) -> qml.History:
+    records = [
+        qml.EpochRecord(
+            epoch=k,
+            step=k * steps,
+            lr=0.1,
+            seconds=0.0,
+            values={
+                "loss": 1 / k,
+                "accuracy": 1 - 0.5 / k,
+                "validation_loss": 1.2 / k,
+                "validation_accuracy": 1 - 0.6 / k,
+            },
+        )
+        for k in range(1, epochs + 1)
+    ]
+    return qml.History(losses=[1.0] * (steps * epochs + 1), epochs=records)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_learning_curves_show_loss_and_metrics(
+    suffix: str, tmp_path: Path, figures: list[Figure]
+) -> None:
+    path = save_learning_curves(history(3), tmp_path / f"curves{suffix}", title="T")
+    assert path.stat().st_size > 1000
+    loss, accuracy = figures[0].axes
+    steps, training, validation = loss.lines
+    np.testing.assert_allclose(steps.get_xdata()[[0, -1]], [0.125, 2.875])
+    assert len(steps.get_ydata()) == 12
+    np.testing.assert_allclose(training.get_ydata(), [1, 1 / 2, 1 / 3])
+    assert training.get_label() == "training, ends at 0.3333"
+    assert validation.get_label() == "validation, ends at 0.4"
+    assert [line.get_label() for line in accuracy.lines] == [
+        "training, ends at 0.8333",
+        "validation, ends at 0.8",
+    ]
+    assert (loss.get_ylabel(), accuracy.get_ylabel()) == ("loss", "accuracy")
+    assert accuracy.get_xlabel() == "epoch"
+
+
+def test_learning_curves_need_an_epoch(tmp_path: Path) -> None:
+    with pytest.raises(qml.ShapeError, match="at least one finished epoch"):
+        save_learning_curves(qml.History(), tmp_path / "a.png")

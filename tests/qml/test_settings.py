@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qml.errors import SettingError
-from qml.settings import Check, flag, pair, real, whole
+from qml.settings import Check, above, choice, flag, optional, pair, real, whole
 
 ACCEPTED = [
     (real(), -1, -1.0),
@@ -15,6 +15,11 @@ ACCEPTED = [
     (whole(1), np.int64(3), 3),
     (flag, True, True),
     (pair(real(0.0, 1.0)), [0, 0.5], (0.0, 0.5)),
+    (optional(whole(1)), None, None),
+    (optional(whole(1)), 2, 2),
+    (choice(None, "a"), None, None),
+    (choice(None, "a"), "a", "a"),
+    (above(0.0), 1e-300, 1e-300),
 ]
 REFUSED = [
     (real(0.0), -1e-9, "lr needs a finite number of at least 0, got -1e-09"),
@@ -30,6 +35,12 @@ REFUSED = [
     (flag, 1, "lr needs True or False, got 1"),
     (pair(real()), 0.9, "lr needs a pair of numbers, got 0.9"),
     (pair(real()), (0.9, 0.9, 0.9), "lr needs a pair"),
+    (optional(whole(1)), 0, "lr needs an integer of at least 1, got 0"),
+    (choice("a", None), "b", "lr needs one of 'a', None, got 'b'"),
+    (choice("a"), ["a"], "lr needs one of 'a', got"),
+    (above(0.0), 0.0, "lr needs a number above 0, got 0.0"),
+    (above(0.0, 1.0), 1.0, "below 1, got 1.0"),
+    (above(0.0), float("nan"), "lr needs a finite number, got nan"),
     (pair(real(0.0, 1.0)), (0.9, 1.0), re.escape("lr[1] needs a finite number of at least 0")),
 ]
 

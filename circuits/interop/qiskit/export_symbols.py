@@ -23,6 +23,8 @@ from circuits.errors import ConversionError
 _IDENTITY = re.compile(r"(?P<root>[0-9a-f-]{36})\[(?P<index>\d+)\]")
 _ELEMENT = re.compile(r"(?P<stem>.+)\[(?P<index>\d+)\]")
 
+_TAKES_UUID = hasattr(ParameterVector, "uuid")
+
 _SPECIAL: Mapping[str, Callable[[Any], Any]] = {
     "sign": np.vectorize(lambda x: x.sign(), otypes=[object]),
     "sqrt": lambda x: x**0.5,
@@ -127,6 +129,13 @@ def _common_vectors(named: list[tuple[str, Parameter]]) -> dict[str, ParameterVe
         if element and root:
             _, known = lengths.get(root["root"], ("", 0))
             lengths[root["root"]] = element["stem"], max(known, int(root["index"]) + 1)
-    return {
-        root: ParameterVector(stem, length, UUID(root)) for root, (stem, length) in lengths.items()
-    }
+    return {root: _vector(stem, length, root) for root, (stem, length) in lengths.items()}
+
+
+def _vector(stem: str, length: int, root: str) -> ParameterVector:
+    if _TAKES_UUID:
+        return ParameterVector(stem, length, UUID(root))
+    vector = ParameterVector(stem)  # Qiskit 1.x has no public way
+    vector._root_uuid = UUID(root)
+    vector.resize(length)
+    return vector

@@ -45,24 +45,26 @@ def export_circuit(circuit: Circuit) -> QuantumCircuit:
 def _gate(step: Instruction, angles: Sequence[Any]) -> Any:
     row, count, state = step.gate, len(step.controls), step.ctrl_state
     if row.payload is not None:
-        base = _payload_gate(step, angles)
+        base = payload_gate(step, angles)
         return AnnotatedOperation(base, ControlModifier(count, state)) if count else base
     if count and row.num_controls is None:
-        return _class(row)(*angles, count, ctrl_state=state)
+        return gate_class(row)(*angles, count, ctrl_state=state)
     if row.num_controls == 0 or (row.base is not None and row.num_controls != count):
-        base = _class(GATES[row.base] if row.base else row)(*angles)
+        base = gate_class(GATES[row.base] if row.base else row)(*angles)
         return base.control(count, ctrl_state=state, annotated=False) if count else base
     extra = count - (row.num_controls or 0)  # our first controls are the outer ones
-    inner = _class(row)(*angles, ctrl_state=state >> extra)
+    inner = gate_class(row)(*angles, ctrl_state=state >> extra)
     low = state & ((1 << extra) - 1)
     return inner.control(extra, ctrl_state=low, annotated=False) if extra else inner
 
 
-def _class(row: Gate) -> Any:
+def gate_class(row: Gate) -> Any:
+    """Return the class in Qiskit's gate library."""
     return getattr(library, row.qiskit)
 
 
-def _payload_gate(step: Instruction, angles: Sequence[Any]) -> Any:
+def payload_gate(step: Instruction, angles: Sequence[Any]) -> Any:
+    """Return Qiskit's gate for what an instruction carries, without the controls."""
     kind, payload = step.gate.payload, step.payload
     if isinstance(payload, TrainableMatrix):
         payload = payload.value().numpy()

@@ -3,7 +3,7 @@
 An expression is replayed operation by operation through our tensor ops on placeholders, so nothing
 is computed and nothing is bound; ``capture_angle`` then makes of it what it makes of any other
 expression. The list of operations is private to Qiskit, so every result is proved against Qiskit's
-own value at a random point.
+own value at a random point. What fails there is read through SymPy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qiskit.circuit import ParameterExpression
 import autodiff as ad
 from autodiff import Tensor
 from circuits.angles import Angle, Atom, capture_angle
-from circuits.interop.qiskit.refusal import Refusal
+from circuits.interop.qiskit.refusal import Refusal, Unread
 from circuits.interop.qiskit.sympy_replay import replay_sympy
 
 # Any in this file: a number or a Tensor while an expression is replayed; a gate's parameter.
@@ -123,11 +123,14 @@ class Symbols:
         if not expression.parameters:
             return real_number(expression.numeric())
         if isinstance(expression, QiskitParameter):
-            made = self._leaf(expression)
-        elif hasattr(expression, "_qpy_replay"):
-            made = replay(expression, self._leaf)
-        else:
-            made = replay_sympy(expression, self._leaf)
+            return self._captured(expression, self._leaf(expression))
+        try:
+            return self._captured(expression, replay(expression, self._leaf))
+        except Unread as unread:
+            return self._captured(expression, replay_sympy(expression, self._leaf, unread))
+
+    def _captured(self, expression: ParameterExpression, made: Any) -> float | Angle:
+        """Return what was read as a number or an angle, proved."""
         if not isinstance(made, Tensor):
             return real_number(made)
         if made.dtype.kind == "c":
@@ -161,7 +164,7 @@ class Symbols:
                 continue
             found = self._value(angle, point)
             if not isclose(expected.real, found, rel_tol=1e-10, abs_tol=1e-12):
-                raise Refusal(
+                raise Unread(
                     "expressions that it can read",
                     "Report this expression; bind its parameters before the import meanwhile.",
                     f"the expression {expression}, {expected.real} in Qiskit and {found} here",
@@ -195,23 +198,38 @@ def replay(expression: ParameterExpression, leaf: Leaf) -> Any:
     A step is (op, lhs, rhs); an operand of None is taken from the stack, the right one first.
 
     Raises:
-        Refusal: an operation without counterpart here.
+        Unread: an operation without counterpart here, or no list.
 
     >>> x, y = QiskitParameter("x"), QiskitParameter("y")
     >>> replay(2 - x * y**2, lambda parameter: {"x": 3.0, "y": 0.5}[parameter.name])
     1.25
     """
     stack: list[Any] = []
+    own = expression.parameters
 
     def operand(given: Any) -> Any:
         if given is None:
             return stack.pop()
         if isinstance(given, QiskitParameter):
+            if given not in own:  # Qiskit 1.x lists what was substituted, too
+                raise Unread(
+                    "expressions of their own symbols",
+                    "Bind its parameters before the import.",
+                    f"the expression {expression}, made of {given.name!r} that it has no more",
+                )
             return leaf(given)
-        return given.numeric() if isinstance(given, ParameterExpression) else given
+        if isinstance(given, ParameterExpression):
+            return replay(given, leaf) if given.parameters else given.numeric()
+        return given
 
+    if not hasattr(expression, "_qpy_replay"):
+        raise Unread(
+            "expressions whose operations Qiskit lists",
+            "Install SymPy: pip install sympy.",
+            f"the expression {expression}",
+        )
     for step in expression._qpy_replay:
-        name = str(step.op).rpartition(".")[2]
+        name = getattr(step.op, "name", None) or str(step.op).rpartition(".")[2]
         if name in _UNARY:
             x = operand(step.lhs)
             namespace: Any = ad if isinstance(x, Tensor) else np
@@ -220,7 +238,7 @@ def replay(expression: ParameterExpression, leaf: Leaf) -> Any:
             y = operand(step.rhs)
             stack.append(_BINARY[name](operand(step.lhs), y))
         else:
-            raise Refusal(
+            raise Unread(
                 "expressions of + - * / ** and Qiskit's functions",
                 "Bind its parameters before the import.",
                 f"the operation {name} in {expression}",

@@ -19,3 +19,7 @@ class Refusal(ConversionError):
         self.needs = needs
         self.remedy = remedy
         self.detail = detail
+
+
+class Unread(Refusal):
+    """An expression that one way of reading could not read; another may."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import qiskit.circuit
 from qiskit.circuit import (
     AnnotatedOperation,
     Barrier,
-    BoxOp,
     BreakLoopOp,
     ContinueLoopOp,
     ControlFlowOp,
@@ -106,7 +106,7 @@ def _repeat(walker: Walker, base: Any, inner: list[Any], wires: Wires, count: in
     walker.phase += phase * count
 
 
-def box(walker: Walker, operation: BoxOp, wires: Wires) -> None:
+def box(walker: Walker, operation: Any, wires: Wires) -> None:
     """Import what stands in a box; timing and annotations have no effect on the state."""
     for annotation in getattr(operation, "annotations", ()):
         walker.ignore(f"annotation {annotation.namespace}", "is no gate")
@@ -151,11 +151,10 @@ def store(walker: Walker, operation: Store, wires: Wires) -> None:
     raise Refusal("circuits without classical variables", "Remove the variable.")
 
 
-_PRODUCT_MEASUREMENT: tuple[tuple[type, Handler], ...] = tuple(
-    (getattr(library, name), product_measurement)
-    for name in ("PauliProductMeasurement",)  # Qiskit 2.3 and later
-    if hasattr(library, name)
-)
+def _where_present(module: Any, name: str, handler: Handler) -> tuple[tuple[type, Handler], ...]:
+    """Return a row of ``STRUCTURE`` for a class that not every version of Qiskit has."""
+    return ((getattr(module, name), handler),) if hasattr(module, name) else ()
+
 
 STRUCTURE: tuple[tuple[type, Handler], ...] = (
     (Barrier, barrier),
@@ -164,12 +163,12 @@ STRUCTURE: tuple[tuple[type, Handler], ...] = (
     (Reset, reset),
     (library.Initialize, initialize),
     (AnnotatedOperation, annotated),
-    (BoxOp, box),
+    *_where_present(qiskit.circuit, "BoxOp", box),  # from 2.0 on
     (ForLoopOp, for_loop),
     (ControlFlowOp, control_flow),
     (BreakLoopOp, control_flow),
     (ContinueLoopOp, control_flow),
     (Store, store),
-    *_PRODUCT_MEASUREMENT,
+    *_where_present(library, "PauliProductMeasurement", product_measurement),  # from 2.3 on
 )
 """Base classes with their handlers; the first match counts."""

@@ -28,21 +28,21 @@ _FUNCTIONS = {
 }
 
 
-def replay_sympy(expression: Any, leaf: Callable[[Any], Any]) -> Any:
+def replay_sympy(expression: Any, leaf: Callable[[Any], Any], unread: Refusal) -> Any:
     """Return the expression of what ``leaf`` gives for its Parameters.
 
-    Raises:
-        Refusal: SymPy is not installed, or a function without counterpart here.
+    Args:
+        expression: Qiskit's.
+        leaf: what stands for a Parameter.
+        unread: why the expression could not be read otherwise; raised if SymPy cannot, either.
     """
     by_name = {p.name: leaf(p) for p in expression.parameters}
     try:
         tree = expression.sympify()
-    except ImportError as error:
-        raise Refusal(
-            "SymPy to read expressions of this version of Qiskit",
-            "Run pip install sympy, or update Qiskit.",
-            f"the expression {expression}",
-        ) from error
+    except (ImportError, ValueError) as error:
+        raise unread from error
+    if not hasattr(tree, "is_Symbol"):  # Qiskit 2.6 answers NotImplemented for 2**x
+        raise unread
     return _read(tree, by_name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +77,31 @@ def _feature_names(circuit: Circuit) -> set[str]:
     return names if report is None else names.union(*report.inputs.values())
 
 
-def save_circuit(circuit: Circuit, path: str | Path) -> None:
-    """Write a QPY file; ``Circuit.save_qpy`` documents it."""
-    qc = export_circuit(circuit)
+def saved_values(circuit: Circuit) -> dict[str, Any]:  # Any: names and numbers, for JSON
+    """Return the present values and the Inputs, by the names that they have in Qiskit."""
     values: dict[str, float] = {}
     for name, parameter in zip(circuit.parameter_names(), circuit.parameters(), strict=True):
         values |= dict(element_names(name, parameter))
     inputs = {x.name: [f"{x.name}[{k}]" for k in range(x.shape[0])] for x in circuit.inputs}
-    qc.metadata = {_KEY: {"values": values, "inputs": inputs}}
+    return {"values": values, "inputs": inputs}
+
+
+def import_saved(
+    qc: QuantumCircuit, saved: Mapping[str, Any], inputs: Any = None, values: Any = None
+) -> Circuit:
+    """Import a circuit with what ``saved_values`` kept, where the user gave nothing else."""
+    used = {p.name for p in qc.parameters}
+    kept = {name: x for name, x in saved.get("values", {}).items() if name in used}
+    made = import_circuit(qc, _vectors(qc, saved.get("inputs", {})) if inputs is None else inputs)
+    known = set(made.parameter_names())
+    made.assign({name: x for name, x in kept.items() if name in known})
+    return made if values is None else made.assign(values)
+
+
+def save_circuit(circuit: Circuit, path: str | Path) -> None:
+    """Write a QPY file; ``Circuit.save_qpy`` documents it."""
+    qc = export_circuit(circuit)
+    qc.metadata = {_KEY: saved_values(circuit)}
     with open(path, "wb") as file:
         qpy.dump(qc, file)
 
@@ -104,10 +121,7 @@ def load_circuit(path: str | Path) -> Circuit:
             "from_qiskit."
         )
     (qc,) = circuits
-    saved: dict[str, Any] = (qc.metadata or {}).get(_KEY, {})  # Any: names and numbers, as JSON
-    used = {p.name for p in qc.parameters}
-    values = {name: x for name, x in saved.get("values", {}).items() if name in used}
-    return import_circuit(qc, _vectors(qc, saved.get("inputs", {})), values)
+    return import_saved(qc, (qc.metadata or {}).get(_KEY, {}))
 
 
 def _vectors(qc: QuantumCircuit, inputs: dict[str, list[str]]) -> dict[str, Any]:

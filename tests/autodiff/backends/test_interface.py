@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 
+from autodiff.backends.emulated_backend import EmulatedBackend
 from autodiff.backends.interface import Backend
 from autodiff.backends.numpy_backend import NumpyBackend
 
@@ -15,9 +16,10 @@ def test_interface_alone_is_no_backend() -> None:
         Backend()  # type: ignore[abstract]
 
 
-@pytest.mark.parametrize("backend", [NumpyBackend])
+@pytest.mark.parametrize("backend", [NumpyBackend, EmulatedBackend])
 def test_backend_takes_the_arguments_of_the_interface(backend: type[Backend]) -> None:
     for name in Backend.__abstractmethods__:
         ours, theirs = (inspect.signature(getattr(c, name)) for c in (backend, Backend))
         assert list(ours.parameters) == list(theirs.parameters), name
-    assert hasattr(backend, "xp")
+    for name in ("xp", "family", "storage_classes"):
+        assert hasattr(backend, name), name

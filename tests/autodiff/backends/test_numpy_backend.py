@@ -103,3 +103,24 @@ def test_anything_else_is_no_view(result: np.ndarray) -> None:
 def test_view_of_another_dtype_is_no_view() -> None:
     base = np.array([1 + 2j])
     assert BACKEND.view_of(base.real, base) is None
+
+
+def test_launch_gives_arrays() -> None:
+    a = fresh()
+    made = BACKEND.launch(lambda xp, x, k: (x.sum(), x[k]), [a], {"k": 1}, "test", "host")
+    assert [type(part) for part in made] == [np.ndarray] * 2
+    assert made[0].item() == 15.0
+    assert np.shares_memory(made[1], a)
+    with BACKEND.graph():
+        single = BACKEND.launch(lambda xp, x: x.max(), [a], {}, "test", "host")
+    assert (type(single), single.item()) == (np.ndarray, 5.0)
+
+
+def test_every_plain_array_is_its_own() -> None:
+    assert BACKEND.owns(fresh())
+    assert not BACKEND.owns([1.0])
+    assert not BACKEND.owns(np.ma.masked_array([1.0]))
+    assert BACKEND.storage_class(fresh()) == BACKEND.storage_classes[0] == "host"
+    placed = BACKEND.place(fresh(), "host")
+    assert np.array_equal(placed, fresh())
+    assert not placed.flags.writeable

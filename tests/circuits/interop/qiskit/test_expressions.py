@@ -15,6 +15,7 @@ from circuits import Circuit, ConversionError
 from circuits.binding import bind
 from circuits.interop import from_qiskit
 from circuits.interop.qiskit import expressions
+from circuits.interop.qiskit.refusal import Unread
 
 A, B, C = Parameter("a"), Parameter("b"), Parameter("c")
 POINT = {A: 0.37, B: 0.61, C: -0.83}
@@ -138,13 +139,44 @@ def test_symbol_from_elsewhere_is_refused() -> None:
         expressions.Symbols({}, {}, lambda leaf: leaf).angle(A)
 
 
+def broken(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Break SymPy's way, and one operation of the other."""
+
+    def unread(expression: Any, leaf: Any, reason: Exception) -> None:
+        raise reason
+
+    table = {k: v for k, v in expressions._BINARY.items() if k != name}
+    if name == "SUB":
+        table["SUB"] = lambda x, y: y - x
+    monkeypatch.setattr(expressions, "_BINARY", table)
+    monkeypatch.setattr(expressions, "replay_sympy", unread)
+
+
 def test_wrong_reading_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expressions, "_BINARY", {**expressions._BINARY, "SUB": lambda x, y: y - x})
+    broken(monkeypatch, "SUB")
     with pytest.raises(ConversionError, match=r"expressions that it can read.*in Qiskit and"):
         from_qiskit(circuit_of([A - B]))
 
 
 def test_unknown_operation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expressions, "_BINARY", {})
+    broken(monkeypatch, "ADD")
     with pytest.raises(ConversionError, match="the operation ADD in a"):
         from_qiskit(circuit_of([A + B]))
+
+
+@pytest.mark.parametrize("fault", [lambda x, y: y - x, None], ids=["wrong", "unknown"])
+def test_sympy_reads_what_the_list_of_operations_does_not_give(
+    fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {**expressions._BINARY, "SUB": fault} if fault else {}
+    monkeypatch.setattr(expressions, "_BINARY", table)
+    imported = from_qiskit(circuit_of([A - B]), values=[0.75, 0.25])
+    assert bind(imported, None, None).angles().tolist() == [0.5]
+
+
+def test_expression_without_list_is_unread() -> None:
+    class Bare:
+        parameters = frozenset({A})
+
+    with pytest.raises(Unread, match="whose operations Qiskit lists"):
+        expressions.replay(Bare(), lambda p: 0.5)

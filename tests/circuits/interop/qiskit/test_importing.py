@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import qiskit
 from qiskit import AncillaRegister, ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
-from qiskit.circuit import Clbit, Parameter, ParameterVector, Qubit
+from qiskit.circuit import Clbit, Parameter, Qubit
 from qiskit.circuit import library as lib
 from qiskit.quantum_info import SparsePauliOp, Statevector
 from qiskit_circuits import bound, deviation, random_values
 
-from circuits import Circuit, ConversionError, PauliSum, X, Z, from_qiskit, to_qiskit
+from circuits import Circuit, ConversionError, PauliSum, X, Z, from_qiskit
 from circuits.interop.qiskit.importing import handler_of
 from circuits.interop.qiskit.values import write_back
 
@@ -63,15 +63,6 @@ def test_library_circuit_gives_qiskits_state(name: str) -> None:
 # -- registers ------------------------------------------------------------------------------------
 
 
-def test_registers_keep_their_order() -> None:  # case O17
-    registers = [QuantumRegister(1, "cin"), QuantumRegister(2, "a"), QuantumRegister(2, "b")]
-    circuit = QuantumCircuit(*registers)
-    circuit.x(0)
-    imported = from_qiskit(circuit)
-    assert imported.probabilities(engine="reference").numpy().argmax() == 1
-    assert imported.import_report.registers == {"cin": (0,), "a": (1, 2), "b": (3, 4)}
-
-
 def test_aliased_and_ancilla_registers_and_loose_bits() -> None:
     bits, bit = [Qubit() for _ in range(3)], Clbit()
     ancilla, classical = AncillaRegister(1, "anc"), ClassicalRegister(2, "c")
@@ -106,128 +97,6 @@ def test_transpiled_circuit_is_imported_with_its_layout() -> None:
     direct = from_qiskit(circuit).expectation(Z(0) @ X(2), values=values)
     moved = imported.expectation(Z(layout[0]) @ X(layout[2]), values=values)
     assert moved.item() == pytest.approx(direct.item(), abs=1e-12)
-
-
-# -- bugs that other importers had ----------------------------------------------------------------
-
-
-def test_vector_elements_are_ordered_by_index() -> None:  # case O08
-    t = ParameterVector("t", 12)
-    circuit = QuantumCircuit(2)
-    for k in range(12):
-        place = {2: (circuit.ry, 0), 10: (circuit.ry, 1)}.get(k, (circuit.rz, 0))
-        place[0](t[k], place[1])
-    imported = from_qiskit(circuit, values=[0.1 * k for k in range(12)])
-    found = imported.expectation([Z(0), Z(1)], engine="reference").tolist()
-    assert found == pytest.approx([0.9800665778, 0.5403023059], abs=1e-10)
-
-
-def test_list_follows_sorted_names_and_mapping_the_names() -> None:  # case O09
-    theta, gamma, lam = Parameter("theta"), Parameter("gamma"), Parameter("lam")
-    circuit = QuantumCircuit(1)
-    circuit.u(theta, gamma, lam, 0)
-    imported = from_qiskit(circuit)
-    assert imported.parameter_names() == ["gamma", "lam", "theta"]
-    by_name = imported.probabilities(values={theta: 1.0, gamma: 2.0, "lam": 3.0})
-    by_list = imported.probabilities(values=[1.0, 2.0, 3.0])
-    assert by_name.numpy()[1] == pytest.approx(0.2298488471, abs=1e-10)
-    assert by_list.numpy()[1] == pytest.approx(0.9949962483, abs=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("angle", "value", "slopes"),
-    [
-        (A * B, 0.9553364891, [-0.1477601033, -0.1773121240]),
-        (2 * A + B, math.cos(1.7), [-1.9833296209, -0.9916648105]),
-    ],
-    ids=["product", "affine"],
-)
-def test_expression_in_an_angle_is_trained_by_the_chain_rule(
-    angle: Any, value: float, slopes: list[float]
-) -> None:  # case O10
-    circuit = QuantumCircuit(1)
-    circuit.h(0)
-    circuit.rz(angle, 0)
-    imported = from_qiskit(circuit, values={"a": 0.6, "b": 0.5})
-    found = imported.expectation(X(0))
-    found.backward()
-    assert found.item() == pytest.approx(value, abs=1e-10)
-    assert [p.grad.item() for p in imported.parameters()] == pytest.approx(slopes, abs=1e-10)
-
-
-def test_controlled_phase_is_the_same_bound_late_or_early() -> None:  # case O11
-    circuit = QuantumCircuit(2)
-    circuit.h(0)
-    circuit.cx(0, 1)
-    circuit.cp(A, 0, 1)
-    circuit.cx(0, 1)
-    circuit.h(0)
-    imported = from_qiskit(circuit, values=[0.7])
-    late, early = imported.expectation(Z(0)), from_qiskit(bound(circuit, [0.7])).expectation(Z(0))
-    late.backward()
-    assert late.item() == pytest.approx(0.7648421873, abs=1e-10)
-    assert early.item() == pytest.approx(late.item(), abs=1e-14)
-    assert imported.parameters()[0].grad.item() == pytest.approx(-0.6442176872, abs=1e-10)
-    assert imported.expectation(Z(0), values=[math.pi]).item() == pytest.approx(-1.0, abs=1e-14)
-
-
-def test_controlled_rotation_by_pi_keeps_its_phase() -> None:  # case O14
-    circuit = QuantumCircuit(2)
-    circuit.h(0)
-    circuit.crx(math.pi, 0, 1)
-    circuit.append(lib.RXGate(math.pi).control(1, annotated=True), [0, 1])
-    circuit.h(0)
-    assert from_qiskit(circuit).expectation(Z(0)).item() == pytest.approx(-1.0, abs=1e-14)
-
-
-def test_open_controls_survive_both_ways() -> None:  # case O15
-    circuit = QuantumCircuit(5)
-    circuit.cx(0, 1, ctrl_state=0)
-    circuit.x(2)
-    circuit.ccx(2, 3, 4, ctrl_state=1)
-    for imported in (from_qiskit(circuit), from_qiskit(to_qiskit(from_qiskit(circuit)))):
-        assert imported.expectation([Z(1), Z(4)]).tolist() == pytest.approx([-1.0, -1.0])
-
-
-def test_symbolic_phase_of_a_controlled_custom_gate_is_trained() -> None:  # case O16
-    gate = QuantumCircuit(1, global_phase=A).to_gate()
-    circuit = QuantumCircuit(2)
-    circuit.h(0)
-    circuit.append(gate.control(1, annotated=False), [0, 1])
-    imported = from_qiskit(circuit, values=[0.6])
-    assert imported.parameter_names() == ["a"]
-    found = imported.expectation(X(0))
-    found.backward()
-    assert found.item() == pytest.approx(0.8253356149, abs=1e-10)
-    assert imported.parameters()[0].grad.item() == pytest.approx(-0.5646424734, abs=1e-10)
-
-
-def test_conditional_block_is_refused_by_position() -> None:  # case O18
-    circuit = QuantumCircuit(2, 1)
-    circuit.x(0)
-    circuit.measure(0, 0)
-    with circuit.if_test((circuit.clbits[0], 1)):
-        circuit.x(1)
-    with pytest.raises(ConversionError, match=r"'if_else' at position 2.*Remove the block"):
-        from_qiskit(circuit)
-
-
-def test_composed_circuit_takes_new_values_each_time() -> None:  # case O19
-    part = QuantumCircuit(1)
-    part.rx(A, 0)
-    circuit = QuantumCircuit(1)
-    circuit.append(part.to_gate(), [0])
-    imported = from_qiskit(circuit)
-    found = [imported.expectation(Z(0), values=[x]).item() for x in (1.0, 2.0, 1.0)]
-    assert found == pytest.approx([0.5403023059, -0.4161468365, 0.5403023059], abs=1e-10)
-
-
-def test_subset_of_qubits_is_measured() -> None:  # case O23
-    circuit = QuantumCircuit(5, 3)
-    circuit.x(4)
-    for clbit, qubit in enumerate((1, 3, 4)):
-        circuit.measure(qubit, clbit)
-    assert from_qiskit(circuit).counts(shots=16, seed=1) == {"100": 16}
 
 
 # -- what it costs, and what it does not do -------------------------------------------------------

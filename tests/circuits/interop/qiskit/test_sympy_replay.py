@@ -10,9 +10,12 @@ from qiskit.circuit import Parameter as QiskitParameter
 import autodiff as ad
 from circuits import ConversionError, Parameter
 from circuits.interop.qiskit.expressions import replay
+from circuits.interop.qiskit.refusal import Refusal
 from circuits.interop.qiskit.sympy_replay import replay_sympy
 
 A, B = QiskitParameter("a"), QiskitParameter("b")
+
+UNREAD = Refusal("expressions", "Write another one.")
 
 EXPRESSIONS = [
     2 * A + B - 1,
@@ -31,7 +34,7 @@ EXPRESSIONS = [
 def test_value_and_derivatives_are_those_of_the_replay(expression: Any) -> None:
     leaves = {A: Parameter(0.3, name="a"), B: Parameter(0.7, name="b")}
     direct = replay(expression, leaves.__getitem__).real
-    read = replay_sympy(expression, leaves.__getitem__).real
+    read = replay_sympy(expression, leaves.__getitem__, UNREAD).real
     assert read.item() == pytest.approx(direct.item(), rel=1e-12)
     both = [ad.grad(y, list(leaves.values())) for y in (read, direct)]
     for p, q in zip(*both, strict=True):
@@ -39,15 +42,35 @@ def test_value_and_derivatives_are_those_of_the_replay(expression: Any) -> None:
 
 
 def test_numbers_are_read() -> None:
-    assert replay_sympy(2 * A + 1, lambda p: 0.5) == 2.0
+    assert replay_sympy(2 * A + 1, lambda p: 0.5, UNREAD) == 2.0
 
 
-def test_missing_sympy_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Unreadable:
+def missing() -> Any:
+    raise ImportError("no sympy")
+
+
+def unreadable() -> Any:
+    raise ValueError("no expression")
+
+
+@pytest.mark.parametrize("answer", [missing, unreadable, lambda: NotImplemented])
+def test_what_sympy_cannot_read_is_refused_with_the_first_reason(answer: Any) -> None:
+    class Expression:
+        parameters = frozenset({A})
+        sympify = staticmethod(answer)
+
+    with pytest.raises(ConversionError, match=r"needs expressions\. Write another one\."):
+        replay_sympy(Expression(), lambda p: 0.5, UNREAD)
+
+
+def test_function_without_counterpart_is_refused() -> None:
+    import sympy
+
+    class Expression:
         parameters = frozenset({A})
 
         def sympify(self) -> Any:
-            raise ImportError("no sympy")
+            return sympy.gamma(sympy.Symbol("a"))
 
-    with pytest.raises(ConversionError, match="pip install sympy"):
-        replay_sympy(Unreadable(), lambda p: 0.5)
+    with pytest.raises(ConversionError, match="needs expressions of"):
+        replay_sympy(Expression(), lambda p: 0.5, UNREAD)

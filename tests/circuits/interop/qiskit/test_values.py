@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,33 @@ def test_features_stay_symbols() -> None:
     qc = features.compose(ansatz)
     imported = from_qiskit(qc, inputs={"data": features.parameters})
     assert list(write_back(imported, qc).parameters) == list(features.parameters)
+
+
+def through_pickle(circuit: Circuit) -> Circuit:
+    made = pickle.loads(pickle.dumps(circuit))
+    assert isinstance(made, Circuit)
+    return made
+
+
+@pytest.mark.parametrize("way", [Circuit.deep_clone, Circuit.copy, through_pickle])
+def test_copy_knows_where_it_came_from(way: Callable[[Circuit], Circuit]) -> None:
+    features, ansatz = zz_feature_map(2), efficient_su2(2, reps=1)
+    qc = features.compose(ansatz)
+    imported = from_qiskit(qc, inputs={"data": features.parameters})
+    copied = way(imported).assign(np.linspace(0.1, 0.8, 8))
+    assert copied.import_report == imported.import_report
+    trained = write_back(copied, qc)
+    assert list(trained.parameters) == list(features.parameters)
+    point = [0.4, 0.9]
+    expected = state(trained.assign_parameters(point))
+    found = copied.statevector(inputs={"data": point}, engine="reference").numpy()
+    assert np.abs(found - expected).max() < 1e-13
+
+
+def test_report_of_a_clone_is_its_own() -> None:
+    imported = from_qiskit(efficient_su2(2, reps=1))
+    imported.deep_clone().import_report.mapped["ry"] = 99
+    assert imported.import_report.mapped["ry"] == 4
 
 
 def test_parameter_that_vanished_in_transpilation_is_not_missed() -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks: against other libraries, against stored limits, and of the cost of a call."""

@@ -1,0 +1,84 @@
+"""The libraries that are compared, by name. An adapter is imported only where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Protocol, cast
+
+from benchmarks.cases import FAMILIES, Case, RealArray
+
+OURS = "ketgrad"
+
+
+class Evaluation(Protocol):
+    """A case, built with one library."""
+
+    def __call__(self, parameters: RealArray) -> tuple[float | None, RealArray]:
+        """Return value and gradient ``(P,)``; this is what is timed.
+
+        The value is None where a library computes gradients without it; its adapter has a method
+        ``value`` for the check then.
+        """
+
+
+@dataclass(frozen=True)
+class Library:
+    """One row of the table.
+
+    Attributes:
+        adapter: module with the function or class ``Evaluation``, which takes a case.
+        packages: distributions that it needs, named as for pip, and what they are imported as.
+        families: of the cases that it takes part in.
+        single: whether it computes in single precision.
+        compiles: whether it compiles each circuit, which takes minutes; asked for by an option.
+    """
+
+    adapter: str
+    packages: Mapping[str, str]
+    families: tuple[str, ...] = tuple(FAMILIES)
+    single: bool = True
+    compiles: bool = False
+
+    def missing(self) -> list[str]:
+        """Return the distributions that are not installed."""
+        return [name for name, module in self.packages.items() if find_spec(module) is None]
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the installed distributions."""
+        return {name: version(name) for name in self.packages}
+
+    def takes(self, case: Case) -> bool:
+        """Return whether it takes part in a case."""
+        return case.family in self.families and (self.single or not case.single)
+
+    def build(self, case: Case) -> Evaluation:
+        """Build the case. This imports the library."""
+        return cast("Evaluation", import_module(self.adapter).Evaluation(case))
+
+
+LIBRARIES: Mapping[str, Library] = MappingProxyType(
+    {
+        OURS: Library("benchmarks.ours", {}),
+        "mindquantum": Library(
+            "benchmarks.peers.mindquantum_peer", {"mindquantum": "mindquantum"}
+        ),
+        "qulacs": Library("benchmarks.peers.qulacs_peer", {"qulacs": "qulacs"}, single=False),
+        "lightning.qubit": Library(
+            "benchmarks.peers.lightning_peer",
+            {"pennylane": "pennylane", "pennylane-lightning": "pennylane_lightning"},
+        ),
+        "default.qubit": Library(
+            "benchmarks.peers.default_qubit_peer", {"pennylane": "pennylane"}, ("batch",)
+        ),
+        "tensorcircuit": Library(
+            "benchmarks.peers.tensorcircuit_peer",
+            {"tensorcircuit-ng": "tensorcircuit", "jax": "jax"},
+            compiles=True,
+        ),
+    }
+)

@@ -1,0 +1,1 @@
+"""One adapter for each library that this project is compared with."""

@@ -1,0 +1,13 @@
+"""PennyLane's default.qubit with backpropagation: a batch is one array there."""
+
+from __future__ import annotations
+
+import pennylane as qml
+
+from benchmarks.cases import Case
+from benchmarks.peers.pennylane_circuit import QNodeEvaluation
+
+
+def Evaluation(case: Case) -> QNodeEvaluation:
+    """Return value and gradient of a case's loss."""
+    return QNodeEvaluation(case, qml.device("default.qubit", wires=case.num_qubits), "backprop")

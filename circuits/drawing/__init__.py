@@ -1,0 +1,1 @@
+"""Pictures of circuits and of states."""

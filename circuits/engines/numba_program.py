@@ -1,0 +1,392 @@
+"""A plan as a program for the compiled drivers: what is made once, and what is made for a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.engines import numba_kernels_drivers as drivers
+from circuits.engines import numba_kernels_gates as gates
+from circuits.engines.base import Wanted
+from circuits.engines.numba_columns import (
+    Columns,
+    as_matrices,
+    member_columns,
+    member_results,
+    turn_gradients,
+)
+from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
+from circuits.engines.numba_schedule import Integers, Place, Schedule, Scheduler
+from circuits.engines.numba_simd import VECTOR_BYTES
+from circuits.engines.numba_stages import (
+    TILE_ROWS_LOG,
+    StagedLayout,
+    forward_passes,
+    lay_out_stages,
+    place_in_stages,
+    reverse_passes,
+)
+from circuits.plan.blocks import Matrix, split_unitaries
+from circuits.plan.fusion import fuse
+from circuits.plan.steps import ComplexArray, Plan, RealArray
+from circuits.plan.terms import SparseTerm, Terms
+from circuits.plan.words import Words, split_terms
+
+Real = np.dtype[np.floating[Any]]
+NO_TERMS = Terms(0, (), np.zeros(0, np.int64), 0)
+WIDE_QUBITS = 10
+"""Batches of circuits up to this width have samples in the lanes: their tiles fit the L2 cache."""
+
+_APART = 64
+"""Numbers between the parts of a workspace, so that they fall into different cache sets."""
+
+
+class Kind(Enum):
+    """How a program is laid out: samples in the lanes, or qubits, or qubits and many tiles."""
+
+    SAMPLES = "samples"
+    QUBITS = "qubits"
+    STAGES = "stages"
+
+
+@dataclass(eq=False)
+class Layout:
+    """A program in one layout: samples or the lowest qubits in the lanes, in one precision.
+
+    Attributes:
+        schedule: its instructions.
+        wide: whether lanes are samples.
+        rows_log: log2 of the rows of a tile.
+        lanes: of a vector.
+        orders: rows of the state that a tile's rows are, at the start and at the end.
+        variants: instructions without the environments that a call does not want, and where the
+            reverse sweep stops.
+        shapes: observables in this layout.
+    """
+
+    schedule: Schedule
+    wide: bool
+    rows_log: int
+    lanes: int
+    orders: Integers
+    variants: dict[object, tuple[Integers, int]] = field(default_factory=dict)
+    shapes: WeakKeyDictionary[Terms, Shape] = field(default_factory=WeakKeyDictionary)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What every call with one batch size and the same wanted gradients gets.
+
+    Attributes:
+        tables: first arguments of the driver.
+        size: numbers in a thread's workspace.
+        blocks: what threads can share: blocks of samples, or chunks of tiles.
+        passes: over the state of a staged program, else none.
+        work: rows times instructions of all blocks.
+    """
+
+    tables: tuple[NDArray[Any], ...]
+    size: int
+    blocks: int
+    passes: int
+    work: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A layout of the program, and observables in it.
+
+    Attributes:
+        layout: of the program.
+        placed: observables.
+        tables_before: what the drivers get in front of the instructions.
+        calls: by batch size and wanted gradients.
+    """
+
+    layout: Layout | StagedLayout
+    placed: PlacedTerms
+    tables_before: tuple[Integers, ...]
+    calls: dict[object, Call] = field(default_factory=dict)
+
+    @property
+    def atoms(self) -> int:
+        """Number of words and projectors."""
+        return len(self.placed.words) + len(self.placed.projectors)
+
+    def tables(self, ops: Integers) -> tuple[NDArray[Any], ...]:
+        """Return what the drivers read of the program and of the observables."""
+        schedule, placed = self.layout.schedule, self.placed
+        return (
+            *self.tables_before,
+            ops,
+            schedule.items,
+            schedule.fixed,
+            schedule.numbers,
+            placed.groups,
+            placed.words,
+            placed.projectors,
+            placed.items,
+            placed.signs,
+            placed.links,
+            placed.shares,
+        )
+
+
+class Program:
+    """What is made of a plan once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.fused = fuse(plan)
+        self.columns = Columns.place(self.fused)
+        self.layouts: dict[tuple[Kind, Real], Layout | StagedLayout] = {}
+        self.chosen: dict[tuple[int, Real], Layout | StagedLayout] = {}
+        self.constant_columns: dict[Real, NDArray[np.floating]] = {}
+        fused = self.fused
+        self.learns_phase = bool(fused.phase_slots) or any(f.is_turn for f in fused.functions)
+        self.is_phased = self.learns_phase or fused.phase != 0
+
+    def shape(self, batch: int, dtype: Real, terms: Terms | None) -> Shape:
+        """Return what a call runs."""
+        layout = self.chosen.get((batch, dtype))
+        if layout is None:
+            kind = self._kind(batch, dtype)
+            if (kind, dtype) not in self.layouts:
+                self.layouts[kind, dtype] = self._lay_out(kind, dtype)
+            layout = self.chosen[batch, dtype] = self.layouts[kind, dtype]
+        key = NO_TERMS if terms is None else terms
+        shape = layout.shapes.get(key)
+        if shape is None:
+            shape = layout.shapes[key] = _place(layout, words_of(key), dtype)
+        return shape
+
+    def _kind(self, batch: int, dtype: Real) -> Kind:
+        n, lanes = self.plan.num_qubits, VECTOR_BYTES // dtype.itemsize
+        bits = lanes.bit_length() - 1
+        if n < bits + 2 or self.widest_matrix > n - bits:
+            return Kind.SAMPLES
+        if batch > 1 and n <= WIDE_QUBITS:
+            return Kind.SAMPLES
+        return Kind.QUBITS if n - bits <= TILE_ROWS_LOG else Kind.STAGES
+
+    def _lay_out(self, kind: Kind, dtype: Real) -> Layout | StagedLayout:
+        wide = kind is Kind.SAMPLES
+        lanes = VECTOR_BYTES // dtype.itemsize
+        if kind is Kind.STAGES:
+            return lay_out_stages(self.fused, self.columns, dtype, lanes)
+        bits = 0 if wide else lanes.bit_length() - 1
+        n = self.plan.num_qubits
+        start = [Place(lane=q) for q in range(bits)]
+        start += [Place(flip=1 << (q - bits), mask=1 << (q - bits)) for q in range(bits, n)]
+        scheduler = Scheduler(self.fused, self.columns, start, lanes)
+        for block in self.fused.blocks:
+            scheduler.add(block)
+        scheduler.lanes_home(self.fused.wires, bits)
+        schedule = scheduler.finish(dtype, self.fused.wires)
+        orders = np.array([row_order(start[bits:]), row_order(schedule.places[bits:])])
+        return Layout(schedule, wide, n - bits, lanes, orders)
+
+    @cached_property
+    def widest_matrix(self) -> int:
+        """Return the most wires that a matrix acts on."""
+        found = [len(block.wires) for block in self.fused.blocks if isinstance(block, Matrix)]
+        return max(found, default=0)
+
+    # -- calls
+
+    def make_columns(
+        self, angles: RealArray, matrices: Sequence[ComplexArray], dtype: Real
+    ) -> tuple[NDArray[np.floating], list[ComplexArray]]:
+        """Return the columns of a call, and what each function made."""
+        fused, place = self.fused, self.columns
+        if not (fused.functions or fused.matrices or fused.phase_slots):
+            if dtype not in self.constant_columns:
+                fixed = np.array([[np.cos(fused.phase), np.sin(fused.phase)]], dtype)
+                self.constant_columns[dtype] = fixed
+            return self.constant_columns[dtype], []
+        batch = max([len(angles), *[len(m) for m in matrices]])
+        out = np.empty((batch, place.width), dtype)
+        phase: Any = fused.phase - 0.5 * angles[:, list(fused.phase_slots)].sum(axis=1)
+        made: list[ComplexArray] = []
+        for start, function in zip(place.starts, fused.functions, strict=True):
+            slots, count = np.array(function.slots, np.int64), len(function.slots)
+            values = np.asarray(function.function(angles[:, slots])).reshape(len(angles), count, -1)
+            made.append(values)
+            width = member_columns(function.size, function.diagonal)
+            block = out[:, start : start + count * width].reshape(batch, count, width)
+            if function.is_turn:
+                phases = self._fill_turns(block, values, function.size)
+                phase = phase + np.where(function.controlled, 0, phases).sum(axis=1)
+            else:
+                block[..., 0::2], block[..., 1::2] = values.real, values.imag
+            out[:, start : start + count * width] = block.reshape(batch, -1)
+        for source, start in place.given.items():
+            flat = matrices[source].reshape(len(matrices[source]), -1)
+            out[:, start : start + 2 * flat.shape[1] : 2] = flat.real
+            out[:, start + 1 : start + 2 * flat.shape[1] : 2] = flat.imag
+        out[:, 0], out[:, 1] = np.cos(phase), np.sin(phase)
+        return out, made
+
+    @staticmethod
+    def _fill_turns(block: NDArray[Any], values: ComplexArray, size: int) -> NDArray[Any]:
+        """Write quaternions and phases of one-qubit matrices, or phases alone; return these."""
+        if size == 1:
+            phases = np.angle(values[..., 0])
+        else:
+            quaternions, phases = split_unitaries(as_matrices(values))
+            block[..., :4] = quaternions
+        block[..., -2], block[..., -1] = np.cos(phases), np.sin(phases)
+        return phases
+
+    def angle_gradients(
+        self,
+        results: NDArray[np.floating],
+        angles: RealArray,
+        made: Sequence[ComplexArray],
+        wanted: Wanted,
+    ) -> NDArray[np.floating]:
+        """Return the gradient ``(B, S)`` of the angles, also through functions and the phase."""
+        gradient = results[:, 1 : 1 + self.plan.num_slots].copy()
+        dot, raw = results[:, :1], results[:, 1 + self.plan.num_slots :]
+        for slot in self.fused.phase_slots:
+            gradient[:, slot] += 0.5 * dot[:, 0]
+        functions = zip(self.columns.outs, self.fused.functions, made, strict=True)
+        for start, function, values in functions:
+            slots, count = np.array(function.slots, np.int64), len(function.slots)
+            width = member_results(function.size, function.diagonal)
+            found = raw[:, start : start + count * width].reshape(len(raw), count, width)
+            derived = np.asarray(function.derivative(angles[:, slots]))
+            derived = derived.reshape(len(angles), count, slots.shape[1], -1)
+            if function.is_turn:
+                parts = turn_gradients(found, values, derived, np.array(function.controlled), dot)
+            else:
+                environment = found[..., 0::2] + 1j * found[..., 1::2]
+                parts = np.einsum("bge,bgpe->bgp", environment, derived).real
+            np.add.at(gradient.T, slots.ravel(), parts.reshape(len(raw), -1).T)
+        if not isinstance(wanted.angles, bool):
+            gradient[:, ~np.array(wanted.angles)] = 0
+        return gradient
+
+    def matrix_gradients(
+        self, results: NDArray[np.floating], matrices: Sequence[ComplexArray], dtype: Any
+    ) -> tuple[ComplexArray, ...]:
+        """Return the gradient ``(B, d, d)`` of every given matrix."""
+        raw = results[:, 1 + self.plan.num_slots :]
+        out = [np.zeros((len(raw), *m.shape[1:]), dtype) for m in matrices]
+        for source, start in self.columns.given_outs.items():
+            block = raw[:, start : start + 2 * out[source][0].size]
+            out[source].real[...] = block[:, 0::2].reshape(out[source].shape)
+            out[source].imag[...] = -block[:, 1::2].reshape(out[source].shape)
+        return tuple(out)
+
+    def variant(self, layout: Layout | StagedLayout, wanted: Wanted) -> tuple[Integers, int]:
+        """Return instructions with the wanted environments only, and the first one to undo."""
+        key = (wanted.angles, wanted.matrices)
+        if key not in layout.variants:
+            ops = layout.schedule.ops.copy()
+            live = [
+                any(wanted.matrices if slot < 0 else wanted.wants_slot(slot) for slot in slots)
+                for slots in layout.schedule.slots
+            ]
+            ops[~np.array(live, bool), gates.LIVE] = -1
+            layout.variants[key] = (ops, live.index(True) if any(live) else len(ops))
+        ops, stop = layout.variants[key]
+        return ops, 0 if wanted.state else stop
+
+    def call(self, shape: Shape, batch: int, wanted: Wanted | None) -> Call:
+        """Return what a forward call, or a reverse call with wanted gradients, gets."""
+        key = (
+            (batch,)
+            if wanted is None
+            else (batch, wanted.state, wanted.angles, wanted.matrices, wanted.coefficients)
+        )
+        call = shape.calls.get(key)
+        if call is None:
+            call = shape.calls[key] = self._new_call(shape, batch, wanted)
+        return call
+
+    def _new_call(self, shape: Shape, batch: int, wanted: Wanted | None) -> Call:
+        layout, ops, stop = shape.layout, shape.layout.schedule.ops, 0
+        if wanted is not None:
+            ops, stop = self.variant(layout, wanted)
+        dot = wanted is not None and wanted.slots and self.learns_phase
+        numbers, size = self._numbers(shape, batch, stop, dot=dot)
+        tables = shape.tables(ops)
+        if isinstance(layout, StagedLayout):
+            passes = (
+                forward_passes(layout, shape.placed)
+                if wanted is None
+                else reverse_passes(layout, shape.placed, stop, state=wanted.state)
+            )
+            return Call((numbers, passes, *tables), size, layout.chunks, len(passes), 0)
+        blocks = int(numbers[drivers.BLOCKS])
+        work = blocks * (len(ops) + 1) << layout.rows_log
+        return Call((numbers, *tables), size, blocks, 0, work)
+
+    def _numbers(self, shape: Shape, batch: int, stop: int, *, dot: bool) -> tuple[Integers, int]:
+        """Return the numbers of a call and the size of a thread's workspace."""
+        layout = shape.layout
+        coefficients, environments, scratch = layout.schedule.sizes
+        slots, tile = self.plan.num_slots, 2 << layout.rows_log
+        results = 1 + slots + self.columns.out_width
+        operands = 3 * slots + self.columns.width
+        parts = [tile, tile, operands, coefficients, environments, results, shape.atoms, scratch]
+        call, at = np.zeros(drivers.NUMBERS, np.int64), 0
+        for k, vectors in enumerate(parts, start=drivers.AT_LAMBDA - 1):
+            call[k] = at
+            exact = k in (drivers.AT_ENVIRONMENTS, drivers.AT_RESULTS)
+            at += vectors * layout.lanes + (0 if exact else _APART)
+        wide = isinstance(layout, Layout) and layout.wide
+        call[drivers.ROWS_LOG], call[drivers.WIDE] = layout.rows_log, wide
+        call[drivers.BATCH], call[drivers.STOP] = batch, stop
+        call[drivers.BLOCKS] = -(-batch // layout.lanes) if wide else batch
+        call[drivers.PHASED], call[drivers.DOT] = self.is_phased, dot
+        return call, at
+
+
+def _place(layout: Layout | StagedLayout, words: Words, dtype: Real) -> Shape:
+    """Place observables in a layout."""
+    if isinstance(layout, StagedLayout):
+        placed, tables = place_in_stages(layout, words, dtype)
+        return Shape(layout, placed, (tables.orders, tables.bits))
+    part = Part(np.arange(len(words.x_masks)), layout.schedule.places)
+    return Shape(layout, place_terms(words, [part], layout.lanes, dtype), (layout.orders,))
+
+
+def words_of(terms: Terms) -> Words:
+    """Return the words of observables, made once."""
+    found = terms.memo.get("words")
+    if not isinstance(found, Words):
+        found = terms.memo["words"] = split_terms(terms)
+    return found
+
+
+def sparse_product(term: SparseTerm, states: ComplexArray) -> ComplexArray:
+    """Return a sparse term times every state ``(B, 2**n)``."""
+    from scipy.sparse import csr_array
+
+    size = states.shape[1]
+    matrix = csr_array((term.data, term.indices, term.indptr), shape=(size, size))
+    return np.ascontiguousarray((matrix @ states.T).T, states.dtype)
+
+
+def row_order(places: Sequence[Place]) -> Integers:
+    """Return the rows of the state that a tile's rows are, for the qubits in its rows.
+
+    Bit q of the state's row is parity(row & mask_q). The map is linear: of a row, the low six bits
+    and the others have a table each.
+    """
+    columns = [
+        sum(((place.mask >> bit) & 1) << q for q, place in enumerate(places))
+        for bit in range(len(places))
+    ]
+    high = np.arange(1 << max(len(places) - 6, 0), dtype=np.int64)
+    low = joined(np.arange(64, dtype=np.int64), columns[:6])
+    return np.concatenate([low, joined(high, columns[6:])])

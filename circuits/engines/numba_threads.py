@@ -1,0 +1,82 @@
+"""The team of threads that shares a compiled call."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+_lock = threading.Lock()
+_pools: dict[int, ThreadPoolExecutor] = {}
+_limit = [0]
+
+
+def get_num_threads() -> int:
+    """Return how many threads a call may use: what was set, or the CPUs that this process may use.
+
+    >>> get_num_threads() >= 1
+    True
+    """
+    return _limit[0] or len(os.sched_getaffinity(0))
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads a call may use; results are the same bits for any number.
+
+    Args:
+        count: 1 or more.
+
+    Raises:
+        ValueError: the number is not a positive integer.
+
+    >>> before = get_num_threads()
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+    >>> set_num_threads(before)
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(
+            f"set_num_threads needs a positive integer, got {count!r}. "
+            "Give the number of cores that calls may use."
+        )
+    _limit[0] = count
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Return this process's helpers; a forked child has none of its parent's threads."""
+    key = os.getpid()
+    pool = _pools.get(key)
+    if pool is None:
+        with _lock:
+            pool = _pools.get(key)
+            if pool is None:
+                _pools.clear()
+                count = max(64, len(os.sched_getaffinity(0)))
+                pool = _pools[key] = ThreadPoolExecutor(count, thread_name_prefix="ketgrad")
+    return pool
+
+
+def run_team(driver: Callable[..., None], args: tuple[Any, ...], team: int) -> None:
+    """Run a driver on this thread and on ``team - 1`` helpers; returns when the work is done.
+
+    A helper that comes late finds no work left. Its arguments live as long as it needs them.
+    """
+    for _ in range(team - 1):
+        try:
+            _pool().submit(driver, *args)
+        except RuntimeError:  # the interpreter shuts down: this thread does the work alone
+            break
+    driver(*args)
+
+
+def _after_fork() -> None:
+    """A lock that another thread held in the parent would stay locked in the child."""
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""Ansaetze and encodings: functions that build circuits. ``table`` lists them all."""

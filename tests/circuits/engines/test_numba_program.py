@@ -1,0 +1,74 @@
+"""What is kept of a plan, and how calls are laid out."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import programs
+import pytest
+
+from circuits.engines.numba_columns import Columns, member_columns, member_results
+from circuits.engines.numba_program import Kind, Program
+from circuits.plan.fusion import fuse
+from circuits.plan.steps import Plan, Step, Structure
+from circuits.plan.terms import PauliTerm, Terms
+
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("num_qubits", "batch", "dtype", "kind"),
+    [
+        (2, 1, DOUBLE, Kind.SAMPLES),
+        (4, 1, DOUBLE, Kind.QUBITS),
+        (4, 1, SINGLE, Kind.SAMPLES),
+        (5, 1, SINGLE, Kind.QUBITS),
+        (10, 2, DOUBLE, Kind.SAMPLES),
+        (11, 2, DOUBLE, Kind.QUBITS),
+        (13, 1, DOUBLE, Kind.QUBITS),
+        (14, 1, DOUBLE, Kind.STAGES),
+        (14, 1, SINGLE, Kind.QUBITS),
+        (15, 1, SINGLE, Kind.STAGES),
+    ],
+)
+def test_layout_by_width_and_batch(
+    num_qubits: int, batch: int, dtype: np.dtype[np.floating], kind: Kind
+) -> None:
+    assert Program(Plan(num_qubits, (), 0))._kind(batch, dtype) is kind
+
+
+def test_matrices_wider_than_the_rows_need_samples_in_the_lanes() -> None:
+    matrix = programs.random_unitary(np.random.default_rng(0), 32)
+    step = Step(Structure.DENSE, (0, 1, 2, 3, 4), matrix=matrix)
+    assert Program(Plan(6, (step,), 0))._kind(1, DOUBLE) is Kind.SAMPLES
+
+
+def test_shapes_are_kept_as_long_as_the_observables() -> None:
+    program = Program(Plan(4, (), 0))
+    terms = Terms(4, (PauliTerm(0, 1),), np.zeros(1, np.int64), 1)
+    shape = program.shape(1, DOUBLE, terms)
+    assert program.shape(1, DOUBLE, terms) is shape
+    kept = shape.layout.shapes
+    assert len(kept) == 1
+    del terms, shape
+    gc.collect()
+    assert len(kept) == 0
+
+
+def test_columns_of_functions_and_matrices_do_not_overlap() -> None:
+    rng = np.random.default_rng(0)
+    plan = programs.random_plan(rng, 4, 60)
+    fused = fuse(plan)
+    columns = Columns.place(fused)
+    taken = np.zeros(columns.width, int)
+    results = np.zeros(columns.out_width, int)
+    taken[:2] = 1
+    for start, out, f in zip(columns.starts, columns.outs, fused.functions, strict=True):
+        taken[start : start + len(f.slots) * member_columns(f.size, f.diagonal)] += 1
+        results[out : out + len(f.slots) * member_results(f.size, f.diagonal)] += 1
+    for source, size in fused.matrices.items():
+        taken[columns.given[source] :][: 2 * size * size] += 1
+        results[columns.given_outs[source] :][: 2 * size * size] += 1
+    assert (taken == 1).all()
+    assert (results == 1).all()

@@ -1,0 +1,97 @@
+"""The vector operations, each on random lanes, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from circuits.engines import numba_simd as simd
+from circuits.engines.numba_simd import (
+    atomic_add,
+    compiled_driver,
+    fma,
+    fms,
+    popcount,
+    vadd,
+    vevens,
+    vfill,
+    vflip,
+    vlen,
+    vload,
+    vmul,
+    vodds,
+    vpick,
+    vround,
+    vsplat,
+    vstore,
+    vsub,
+    vsum,
+    vzero,
+    vzip_high,
+    vzip_low,
+)
+
+
+@compiled_driver
+def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) -> None:
+    """Write the result of every operation to a row of ``out``."""
+    x, y, z, V = vload(a, 0), vload(b, 0), vload(c, 0), vlen(a)
+    vstore(out[0], 0, fma(x, y, z))
+    vstore(out[1], 0, fms(x, y, z))
+    vstore(out[2], 0, vadd(x, y))
+    vstore(out[3], 0, vsub(x, y))
+    vstore(out[4], 0, vmul(x, y))
+    vstore(out[5], 0, vround(x))
+    vstore(out[6], 0, vpick(x, y, z))
+    vstore(out[7], 0, vevens(x, y))
+    vstore(out[8], 0, vodds(x, y))
+    vstore(out[9], 0, vzip_low(x, y))
+    vstore(out[10], 0, vzip_high(x, y))
+    vstore(out[11], 0, vsplat(a[1]))
+    vstore(out[12], 0, vfill(a, 0.25))
+    vstore(out[13], 0, vzero(a))
+    for bits in range(V):
+        vstore(out[14 + bits], 0, vflip(x, bits))
+    total[0] = vsum(x)
+    counter[1] = popcount(counter[0])
+    counter[2] = atomic_add(counter, 0, 5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_operation(dtype: type[np.floating]) -> None:
+    lanes = simd.VECTOR_BYTES // np.dtype(dtype).itemsize
+    a, b, c = (3 * np.random.default_rng(0).normal(size=(3, lanes))).astype(dtype)
+    out, total = np.full((14 + lanes, lanes), np.nan, dtype), np.zeros(1)
+    counter = np.array([0b1011, 0, 0])
+    every_operation(a, b, c, out, total, counter)
+    pairs, zipped = np.concatenate([a, b]), np.stack([a, b], axis=1).ravel()
+    flipped = [a[np.arange(lanes) ^ bits] for bits in range(lanes)]
+    expected = [
+        *(a * b + c, c - a * b, a + b, a - b, a * b, np.rint(a), np.where(a > 0, b, c)),
+        *(pairs[0::2], pairs[1::2], zipped[:lanes], zipped[lanes:]),
+        *(np.full(lanes, a[1]), np.full(lanes, 0.25), np.zeros(lanes)),
+        *flipped,
+    ]
+    np.testing.assert_allclose(out, np.array(expected), rtol=1e-6 if dtype is np.float32 else 1e-15)
+    assert total[0] == pytest.approx(a.sum(dtype=np.float64))
+    assert counter.tolist() == [0b1011 + 5, 3, 0b1011]
+
+
+def test_cache_folder_depends_on_every_kernel_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = simd._cache_folder()
+    assert before == simd._FOLDER
+    read = simd.Path.read_bytes
+    for file in simd.Path(simd.__file__).parent.glob("numba_kernels*.py"):
+        changed = {file: b"# edited"}
+        monkeypatch.setattr(simd.Path, "read_bytes", lambda p, c=changed: read(p) + c.get(p, b""))
+        assert simd._cache_folder() != before
+
+
+def test_setting_of_the_cache_folder_is_left_as_it_was() -> None:
+    from numba import config
+
+    before = config.CACHE_DIR
+    compiled_driver(lambda x: x)
+    assert before == config.CACHE_DIR

@@ -1,0 +1,100 @@
+"""States of many tiles: small tiles against the reference engine, and any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import conformance
+import numpy as np
+import programs
+import pytest
+from programs import Case, random_program
+
+from circuits.engines import numba_cpu, numba_program, numba_stages
+from circuits.engines.numba_cpu import NumbaEngine
+from circuits.engines.numba_threads import get_num_threads, set_num_threads
+from circuits.engines.reference import ReferenceEngine
+from circuits.plan.linear import reduced
+from circuits.plan.steps import Plan, Step, Structure
+
+
+@pytest.fixture
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tiles of 16 rows, for which threads work together."""
+    before = get_num_threads()
+    for module in (numba_stages, numba_program):
+        monkeypatch.setattr(module, "TILE_ROWS_LOG", 4)
+    monkeypatch.setattr(numba_stages, "LOW_ROWS", 1)
+    monkeypatch.setattr(numba_program, "WIDE_QUBITS", 0)
+    monkeypatch.setattr(numba_cpu, "SHARED_QUBITS", 0)
+    yield
+    set_num_threads(before)
+
+
+def results(engine: Any, program: programs.Program) -> list[np.ndarray[Any, Any]]:
+    """Final state, values, and all gradients from either start."""
+    final, values = conformance.run_forward(engine, program)
+    found = [final, values]
+    for measured in (False, True):
+        gradients = conformance.run_reverse(engine, program, final, measured=measured)
+        found += conformance.parts(gradients)
+    return found
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("seed", range(4))
+def test_small_tiles_agree_with_the_reference(seed: int, dtype: type[np.complexfloating]) -> None:
+    program = random_program(Case(8, 2, dtype, seed=seed, num_steps=40))
+    tolerance = 1e-12 if dtype is np.complex128 else 3e-5
+    expected = results(ReferenceEngine(), program)
+    for found, wanted in zip(results(NumbaEngine(), program), expected, strict=True):
+        conformance.assert_close(found, wanted, tolerance)
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_the_same_bits_for_any_number_of_threads(dtype: type[np.complexfloating]) -> None:
+    program = random_program(Case(9, 2, dtype, num_steps=40))
+    found = []
+    for count in (1, 2, 4, 2):
+        set_num_threads(count)
+        found.append(results(NumbaEngine(), program))
+    for other in found[1:]:
+        for first, second in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_wanted_gradients_alone_equal_those_with_others() -> None:
+    case = Case(8, 1, np.complex128, num_steps=40)
+    conformance.check_wanted(NumbaEngine(), case)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_words_that_flip_more_rows_than_a_tile_has() -> None:
+    steps = (
+        Step(Structure.ROTATION, tuple(range(8)), slots=(0,), word="XYXXYXYX"),
+        Step(Structure.PERMUTATION, (0, 7), permutation=np.array([0, 2, 1, 3])),
+        Step(Structure.ROTATION, tuple(range(8)), slots=(1,), word="YYYXYXXX"),
+    )
+    program = random_program(Case(8, 1, np.complex128), plan=Plan(8, steps, 2))
+    expected = results(ReferenceEngine(), program)
+    for found, wanted in zip(results(NumbaEngine(), program), expected, strict=True):
+        conformance.assert_close(found, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_places_in_spanned_tiles(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    masks = [(int(m), 0) for m in rng.integers(1, 64, 3)]
+    vectors = numba_stages._filled([(p, m) for p, m, _ in reduced(masks) if p], 4, 6)
+    places = numba_stages.basis_places(vectors, 0, 6)
+    order = numba_stages.tile_order([m for _, m in vectors])
+    base = sum(1 << q for q, place in enumerate(places) if place.base and rng.random() < 0.5)
+    for row in range(1 << len(vectors)):
+        state = base ^ int(order[row])
+        for q, place in enumerate(places):
+            parity = (row & place.mask).bit_count() + (base & place.base).bit_count()
+            assert parity % 2 == (state >> q) & 1

@@ -1,0 +1,64 @@
+"""The team: how many, who is left after a fork, and helpers that come late."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import Case, random_program
+
+from circuits.engines import numba_threads as threads
+from circuits.engines.numba_cpu import NumbaEngine
+
+
+@pytest.fixture(autouse=True)
+def number() -> Iterator[None]:
+    before = list(threads._limit)
+    yield
+    threads._limit[:] = before
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])
+def test_bad_numbers_are_refused(count: Any) -> None:
+    with pytest.raises(ValueError, match="set_num_threads needs a positive integer, got"):
+        threads.set_num_threads(count)
+
+
+def test_by_default_all_cpus_of_the_process() -> None:
+    threads._limit[0] = 0
+    assert threads.get_num_threads() == len(os.sched_getaffinity(0))
+    threads.set_num_threads(3)
+    assert threads.get_num_threads() == 3
+
+
+def test_a_team_runs_the_driver_on_every_thread() -> None:
+    calls: list[int] = []
+    threads.run_team(calls.append, (1,), 3)
+    threads._pool().shutdown(wait=True)
+    threads._pools.clear()
+    assert calls == [1, 1, 1]
+
+
+def test_without_helpers_the_caller_does_the_work() -> None:
+    threads._pool().shutdown(wait=True)
+    calls: list[int] = []
+    threads.run_team(calls.append, (1,), 3)
+    threads._pools.clear()
+    assert calls == [1]
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_helpers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("circuits.engines.numba_cpu.SHARED_WORK", 0)
+    threads.set_num_threads(2)
+    program = random_program(Case(4, 9, np.complex128))
+    engine = NumbaEngine()
+    final, _ = engine.forward(program.plan, program.state, program.angles, program.matrices)
+    child = os.fork()
+    if child == 0:
+        again, _ = engine.forward(program.plan, program.state, program.angles, program.matrices)
+        os._exit(0 if np.array_equal(final, again) else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,147 @@
+"""Circuits on a device: one launch, moves that are recorded and counted, the CPU's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from runtimes import emulated
+
+from autodiff import DeviceMismatch, Parameter, Tensor, local_graph_mode, reset_stats, stats
+from circuits import Circuit, Input, PauliSum, X, Z
+
+OBSERVABLES = [PauliSum({"ZZ": 0.5, "IX": 1.0}), Z(0)]
+ROWS = np.array([[0.1], [0.7], [-0.4]])
+
+
+@pytest.fixture(autouse=True)
+def fresh_device() -> None:
+    emulated().reset()
+
+
+def circuit(device: str) -> tuple[Circuit, list[Parameter]]:
+    theta, phi = (Parameter(Tensor(v, device=device), name=n) for v, n in ((0.3, "t"), (0.5, "p")))
+    qc = Circuit(2).h(0).rx(2 * theta + phi, 0).ry(theta, 1).cx(0, 1)
+    return qc.rz(Input("x", 1)[0] * phi, 1), [theta, phi]
+
+
+def run(home: str, device: str | None, graph: bool = False) -> tuple[Any, ...]:
+    """Values and gradients of a batch, the device of the result, and what was counted."""
+    qc, parameters = circuit(home)
+    qc.compiled()
+    reset_stats()
+    with local_graph_mode(graph):
+        e = qc.expectation(OBSERVABLES, inputs={"x": ROWS}, device=device, engine="reference")
+        (e * e).sum().backward()
+        found = (e.tolist(), [p.grad.tolist() for p in parameters])
+    return found, e.device, [p.grad.device for p in parameters], stats("emulated")
+
+
+def test_result_stays_where_parameters_are_and_equals_the_cpu_to_the_last_bit() -> None:
+    here, there = run("cpu", None), run("emulated", None)
+    assert there[0] == here[0]
+    assert (here[1], there[1]) == ("cpu", "emulated")
+    assert there[2] == ["emulated", "emulated"]
+
+
+def test_device_moves_the_angles_there_and_the_gradient_back() -> None:
+    qc, parameters = circuit("cpu")
+    values = Tensor(np.array([0.3, 0.5]), requires_grad=True)
+    options: dict[str, Any] = {"inputs": {"x": ROWS}, "device": "emulated", "engine": "reference"}
+    observable = Z(0)
+    qc.expectation(observable, values=values, **options)  # constants are there from now on
+    reset_stats()
+    e = qc.expectation(observable, values=values, **options)
+    assert (e.device, stats("emulated").uploads, stats("emulated").downloads) == ("emulated", 1, 0)
+    assert (stats("emulated").upload_bytes, stats("emulated").launches) == (3 * 3 * 8, 1)
+    e.sum().backward()
+    assert (stats("emulated").uploads, stats("emulated").downloads) == (1, 1)
+    assert (values.grad.device, parameters[0].grad) == ("cpu", None)
+    assert run("cpu", "emulated")[0] == run("cpu", None)[0]
+
+
+def test_parameters_on_a_device_can_run_on_the_cpu() -> None:
+    found, device, places, counted = run("emulated", "cpu")
+    assert (found, device, places) == (run("cpu", None)[0], "cpu", ["emulated", "emulated"])
+    assert counted.downloads == 3  # the angles, and the two gradients that the test reads
+
+
+def test_repeated_run_on_a_device_moves_nothing() -> None:
+    qc, _ = circuit("emulated")
+    x = Tensor(ROWS, device="emulated")
+    qc.expectation(OBSERVABLES, inputs={"x": x}, engine="reference")
+    reset_stats()
+    qc.expectation(OBSERVABLES, inputs={"x": x}, engine="reference").sum().backward()
+    assert (stats("emulated").uploads, stats("emulated").downloads) == (0, 0)
+
+
+def test_forward_and_backward_are_one_launch_in_graph_mode() -> None:
+    found, _, _, counted = run("emulated", None, graph=True)
+    assert found == run("emulated", None)[0]
+    assert counted.launches == 1
+
+
+def test_circuit_op_runs_once() -> None:
+    run("emulated", None, graph=True)
+    names = ("expectation", "expectation_vjp", "assemble_angles", "assemble_angles_vjp")
+    assert [emulated().executions[name] for name in names] == [1, 1, 1, 1]
+
+
+READINGS: dict[str, Callable[[Circuit], Any]] = {
+    "statevector": lambda qc: qc.statevector(engine="reference").tolist(),
+    "probabilities": lambda qc: qc.probabilities([1], engine="reference").tolist(),
+    "sample": lambda qc: qc.sample(7, seed=3, engine="reference").tolist(),
+    "counts": lambda qc: qc.counts(50, seed=3, engine="reference"),
+    "shots": lambda qc: qc.expectation(X(1), shots=30, seed=3, engine="reference").tolist(),
+    "variance": lambda qc: qc.variance(Z(0), engine="reference").tolist(),
+    "purity": lambda qc: qc.purity(0, engine="reference").tolist(),
+    "entropy": lambda qc: qc.entropy(0, engine="reference").tolist(),
+    "bloch_vector": lambda qc: qc.bloch_vector(0, engine="reference").tolist(),
+    "density_matrix": lambda qc: qc.density_matrix(1, engine="reference").tolist(),
+    "unitary_matrix": lambda qc: qc.unitary_matrix(engine="reference").tolist(),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_every_run_method_works_on_a_device(reading: str) -> None:
+    found = []
+    for device in ("cpu", "emulated"):
+        angle = Parameter(Tensor(0.4, device=device))
+        qc = Circuit(2).h(0).rx(angle, 0).cx(0, 1).ry(0.2, 1)
+        found.append(READINGS[reading](qc))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("device", [None, "emulated"])
+def test_circuit_without_parameters_runs_where_it_is_told(device: str | None) -> None:
+    e = Circuit(1).x(0).expectation(Z(0), device=device, engine="reference")
+    assert (e.device, e.item()) == (device or "cpu", -1.0)
+
+
+def test_initial_state_decides_where_nothing_else_does() -> None:
+    start = Tensor(np.array([0, 1], complex), device="emulated")
+    e = Circuit(1).x(0).expectation(Z(0), initial_state=start, engine="reference")
+    assert (e.device, e.item()) == ("emulated", 1.0)
+
+
+def test_users_tensors_stay_where_they_are() -> None:
+    start = Tensor(np.array([0, 1], complex), device="emulated")
+    qc = Circuit(1).rx(Parameter(0.2), 0)
+    with pytest.raises(DeviceMismatch, match=r"\['cpu', 'emulated'\]"):
+        qc.expectation(Z(0), initial_state=start, engine="reference")
+    moved = qc.expectation(Z(0), initial_state=start, device="cpu", engine="reference")
+    assert moved.device == "cpu"
+
+
+def test_gradient_of_a_matrix_and_of_coefficients_come_back() -> None:
+    matrix = Parameter(np.array([[0, 1], [1, 0]], complex))
+    weight = Parameter(0.7)
+    qc = Circuit(1).unitary(matrix, 0).ry(0.3, 0)
+    e = qc.expectation(weight * Z(0), device="emulated", engine="reference")
+    e.backward()
+    assert (matrix.grad.device, weight.grad.device) == ("cpu", "cpu")
+    matrix.zero_grad(), weight.zero_grad()
+    qc.expectation(weight * Z(0), engine="reference").backward()
+    assert weight.grad.item() == pytest.approx(-np.cos(0.3))

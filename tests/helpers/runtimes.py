@@ -1,0 +1,157 @@
+"""Executors that record, providers that lie, workers that wait: what the runtime's tests share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import autodiff as ad
+from autodiff import F64, Parameter, Program, Tensor, custom_op
+from autodiff.backends.emulated_backend import EmulatedBackend
+from autodiff.device import backend_of, canonical_device
+from autodiff.node import Autograd, Cell
+from autodiff.runtime.executor import Executor
+from autodiff.runtime.location import ExecutionLocation, Resident
+from autodiff.runtime.transfer import HostCopy, TransferProvider, TransferRequest
+from autodiff.storage import Storage
+
+DEVICES = ("emulated", "emulated:1", "emulated:2")
+
+
+def _split(x: Tensor) -> Tensor:
+    y = ad.sin(x)
+    return y + ad.cos(y)
+
+
+#: sin, then cos of it, then their sum: with cos elsewhere the value goes there and back.
+SPLIT = Program.trace(_split, ((3,), F64))
+VALUES = np.array([0.1, 0.2, 0.3])
+EXPECTED = np.sin(VALUES) + np.cos(np.sin(VALUES))
+COS_ON_1 = {"sin": "emulated", "cos": "emulated:1", "add": "emulated"}
+
+
+def chain(*names: str, shape: tuple[int, ...] = (3,)) -> Program:
+    """The program that applies unary ops one after the other."""
+
+    def function(x: Tensor) -> Tensor:
+        for name in names:
+            x = getattr(ad, name)(x)
+        return x
+
+    return Program.trace(function, (shape, F64))
+
+
+def emulated(device: str = "emulated") -> EmulatedBackend:
+    """The backend of an emulated device."""
+    backend = backend_of(canonical_device(device))
+    assert isinstance(backend, EmulatedBackend)
+    return backend
+
+
+def claimed(buffer: Any, device: str, dtype: Any = F64) -> Tensor:
+    """A tensor that claims to be on a device, whatever its buffer is."""
+    canonical_device(device)
+    cell = Cell(buffer.shape, np.dtype(dtype), device, Storage(buffer, device))
+    return Tensor._wrap(cell, Autograd())
+
+
+def managed(values: Any, device: str = "emulated") -> Tensor:
+    """A tensor in the managed memory of an emulated device."""
+    return claimed(emulated(device).place(np.asarray(values), "managed"), device)
+
+
+def at(executor: Executor, storage_class: str) -> ExecutionLocation:
+    """One of an executor's locations."""
+    return next(x for x in executor.locations if x.storage_class == storage_class)
+
+
+class Recorder(Executor):
+    """Writes down every op that it runs."""
+
+    def __init__(self, device: str, log: list[tuple[str, ...]], **options: Any) -> None:
+        super().__init__(device, **options)
+        self.log = log
+
+    def run(self, op: Any, operands: Any, attrs: Any, storage_class: str) -> tuple[Any, ...]:
+        self.log.append(("run", self.name, op.name))
+        return super().run(op, operands, attrs, storage_class)
+
+
+class Faulty(Executor):
+    """Replaces what one op gives."""
+
+    def __init__(self, device: str, op: str, fault: Callable[[Any], Any], **options: Any) -> None:
+        super().__init__(device, **options)
+        self._op = op
+        self._fault = fault
+
+    def run(self, op: Any, operands: Any, attrs: Any, storage_class: str) -> tuple[Any, ...]:
+        made = super().run(op, operands, attrs, storage_class)
+        return self._fault(made) if op.name == self._op else made
+
+
+class Provider(TransferProvider):
+    """Copies by way of the host, writes the request down, and may change the result.
+
+    Two of them are never the same provider.
+    """
+
+    def __init__(
+        self,
+        source_class: str = "device",
+        destination_class: str = "device",
+        fault: Callable[[Resident, TransferRequest], Any] = lambda result, request: result,
+        log: list[tuple[str, ...]] | None = None,
+    ) -> None:
+        self.source_class = source_class
+        self.destination_class = destination_class
+        self._fault = fault
+        self._log = [] if log is None else log
+
+    def transfer_blocking(self, request: TransferRequest) -> Resident:
+        """Return what the fault makes of the copy."""
+        self._log.append(("transfer", str(request.source), str(request.destination)))
+        copy = HostCopy(self.source_class, self.destination_class).transfer_blocking(request)
+        return self._fault(copy, request)
+
+
+class Gate:
+    """A spawner whose workers wait until it is opened."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self.workers: list[threading.Thread] = []
+
+    def __call__(self, target: Callable[[], None]) -> None:
+        """Start a worker that waits."""
+
+        def wait() -> None:
+            assert self._open.wait(timeout=60)
+            target()
+
+        self.workers.append(threading.Thread(target=wait))
+        self.workers[-1].start()
+
+    def open(self) -> None:
+        """Let all workers run, and wait for their end."""
+        self._open.set()
+        for worker in self.workers:
+            worker.join(timeout=60)
+            assert not worker.is_alive()
+
+
+def values_of(tensors: Sequence[Tensor]) -> list[Any]:
+    """The values as lists."""
+    return [x.tolist() for x in tensors]
+
+
+def parameter(value: Any = (1.0, 2.0), device: str = "emulated") -> Parameter:
+    """A Parameter on a device."""
+    return Parameter(Tensor(value, device=device))
+
+
+#: An op that can be queued, and fails when it runs.
+broken = custom_op("broken", lambda xp, x: 1 / 0, None, meta=lambda x: (x,))
