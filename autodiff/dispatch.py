@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from autodiff.backends.interface import Array
-from autodiff.sites import call_site
 from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DeviceMismatch, DTypeError, TraceError
@@ -15,6 +14,7 @@ from autodiff.modes import modes
 from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State
 from autodiff.pool import pool_of
 from autodiff.queue import queue_of, share
+from autodiff.sites import call_site
 from autodiff.storage import Storage
 from autodiff.tensors import Operand, Tensor
 

@@ -9,10 +9,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from autodiff.backends.interface import Array
-from autodiff.sites import call_site
 from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, TraceError
+from autodiff.sites import call_site, line_of
 from autodiff.storage import Storage
 from autodiff.table import OPS
 
@@ -137,20 +137,26 @@ class Node:
         versions: list[int] = []
         for x in inputs:
             storage = x._cell.storage
-            versions.append(x._cell.first_version if storage is None else storage.version)
+            versions.append(x._cell.version if storage is None else storage.version)
         self.versions = versions
         self.site = call_site()
 
     @property
     def line(self) -> str:
         """Where the user's code asked for this op, as ``file:line``."""
-        return self.site.line
+        return line_of(self.site)
 
 
 class Queued(Protocol):
-    """An op that waits in graph mode's queue; ``serial`` is 0 for one whose result is a view."""
+    """An op that waits in graph mode's queue.
+
+    Attributes:
+        serial: when it was queued; 0 for one whose result is a view.
+        version: of the results to be; a view of an existing value starts where that stands.
+    """
 
     serial: int
+    version: int
 
     def force(self) -> None:
         """Run the queue, or raise the error that it met."""
@@ -161,12 +167,11 @@ class Cell:
 
     ``strides is None`` means the whole storage, contiguous; else the cell is a view of it, and
     strides and offset count elements. An ABSTRACT cell has no storage but the node that would
-    compute it, a PENDING one the queued op that will. ``first_version`` is that of a storage to be:
-    a view of an existing one starts where that stands.
+    compute it, a PENDING one the queued op that will.
     """
 
     __slots__ = (
-        "__weakref__", "device", "dtype", "first_version", "index", "node", "offset", "queued",
+        "__weakref__", "device", "dtype", "index", "node", "offset", "queued",
         "shape", "state", "storage", "strides",
     )  # fmt: skip
 
@@ -183,7 +188,6 @@ class Cell:
         strides: Shape | None = None,
         offset: int = 0,
         queued: Queued | None = None,
-        first_version: int = 0,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -195,12 +199,14 @@ class Cell:
         self.strides = strides
         self.offset = offset
         self.queued = queued
-        self.first_version = first_version
 
     @property
     def version(self) -> int:
         """The storage's version; placeholders have none to change."""
-        return self.storage.version if self.storage is not None else self.first_version
+        if self.storage is not None:
+            return self.storage.version
+        queued = self.queued
+        return 0 if queued is None else queued.version
 
     def require_storage(self) -> Storage:
         """Return the storage, after the queue has run if need be; refuse a placeholder."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
 from autodiff.backends.interface import Array
-from autodiff.sites import Site
 from autodiff.device import backend_of
 from autodiff.errors import QueuedOpError, TraceError
 from autodiff.keys import Key, Recent, frozen
 from autodiff.node import Attrs, Cell, Meta, Op, State
 from autodiff.pool import Pool, pool_of
+from autodiff.sites import Site, line_of
 from autodiff.storage import Storage, next_serial
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ class Entry:
             state=State.PENDING,
             queued=self,
             index=output,
-            first_version=self.version,
         )
 
     def force(self) -> None:
@@ -309,7 +308,7 @@ class _Run:
         if cell is None or cell.storage is None:
             value = self._backend.own(value)
         if cell is not None and cell.storage is None:
-            cell.storage = Storage(value, self._device, cell.first_version)
+            cell.storage = Storage(value, self._device, entry.version)
             self._pool.add(cell.storage, entry.op.name, entry.site)
         if cell is not None:
             cell.state, cell.queued = State.CONCRETE, None
@@ -328,9 +327,9 @@ class _Run:
         """The error of the queue: which op failed, and which were queued where."""
         by_line: dict[str, list[str]] = {}
         for queued in self.entries:
-            by_line.setdefault(queued.site.line, []).append(queued.op.name)
+            by_line.setdefault(line_of(queued.site), []).append(queued.op.name)
         lines = [f"  {line}: {', '.join(names)}" for line, names in by_line.items()]
-        where = f"{entry.op.name} ({entry.site.line})" if entry else "their launch"
+        where = f"{entry.op.name} ({line_of(entry.site)})" if entry else "their launch"
         listed = "\n".join(lines)
         return QueuedOpError(
             f"graph mode needs every queued op to run, got {reason} from {where}. Correct it "

@@ -7,30 +7,28 @@ import re
 import sys
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import TypeAlias
 
 _PACKAGE = str(Path(__file__).parent)
 _COMPREHENSION = re.compile(r"\.<locals>\.<\w+>$")
 
 
-class Site(NamedTuple):
-    """A place in the code: the code object, and where in it the frame stood."""
+#: A place in the code: the code object, and where in it the frame stood. A plain tuple, as one is
+#: made for every recorded op.
+Site: TypeAlias = tuple[CodeType, int]
 
-    code: CodeType
-    position: int
 
-    @property
-    def line(self) -> str:
-        """The place as ``file:line``."""
-        code, position = self.code, self.position
-        lines = (line for start, end, line in code.co_lines() if start <= position < end)
-        return f"{code.co_filename}:{next(lines, None) or code.co_firstlineno}"
+def line_of(site: Site) -> str:
+    """Return a place as ``file:line``."""
+    code, position = site
+    lines = (line for start, end, line in code.co_lines() if start <= position < end)
+    return f"{code.co_filename}:{next(lines, None) or code.co_firstlineno}"
 
-    @property
-    def function(self) -> str:
-        """The place as ``file:function``, which stays what it is when lines move."""
-        name = _COMPREHENSION.sub("", self.code.co_qualname)
-        return f"{Path(self.code.co_filename).name}:{name}"
+
+def function_of(site: Site) -> str:
+    """Return a place as ``file:function``, which stays what it is when lines move."""
+    code, _ = site
+    return f"{Path(code.co_filename).name}:{_COMPREHENSION.sub('', code.co_qualname)}"
 
 
 class _Inside(dict[str, bool]):
@@ -50,4 +48,4 @@ def call_site(depth: int = 2) -> Site:
     frame = sys._getframe(depth)
     while _inside[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
-    return Site(frame.f_code, frame.f_lasti)
+    return frame.f_code, frame.f_lasti

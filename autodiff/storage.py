@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from autodiff.backends.interface import Array
-from autodiff.sites import Site
 from autodiff.device import backend_of, move
 from autodiff.errors import ShapeError, StaleHandleError, StorageBusy
 from autodiff.observing import observe, observers
+from autodiff.sites import Site, line_of
 
 _serials = itertools.count()
 _lock = threading.Lock()
@@ -223,7 +223,7 @@ class Storage:
         assert self.origin is not None
         op, site, generation = self.origin
         return StaleHandleError(
-            f"a read needs a value of the present pass, got the result of {op} ({site.line}), "
+            f"a read needs a value of the present pass, got the result of {op} ({line_of(site)}), "
             f"which was computed on {self.home} in pass {generation} and is gone. Build it inside "
             "the grad_tape, or make it a Parameter."
         )

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autodiff.sites import Site, call_site
 from autodiff.observing import observers
-
-KINDS = ("read", "update", "write", "transfer")
+from autodiff.sites import Site, call_site, function_of
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Trace:
         with self._lock:
             for (site, found), (count, nbytes) in self._found.items():
                 if kind in (None, found):
-                    entry = sums.setdefault((site.function, found), [0, 0])
+                    entry = sums.setdefault((function_of(site), found), [0, 0])
                     entry[0] += count
                     entry[1] += nbytes
         return [Access(*key, *entry) for key, entry in sorted(sums.items())]

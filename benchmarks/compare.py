@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -52,11 +53,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case with its rows, ours first, and why other libraries have none."""
+    """A case with its rows, ours first.
+
+    Attributes:
+        case: its name.
+        rows: of the libraries that took part.
+        failures: why other libraries have none.
+        load: the machine's load average at the end; far above the number of cores, medians say
+            little, since libraries with OpenMP suffer most from other processes.
+    """
 
     case: str
     rows: tuple[Row, ...]
     failures: dict[str, str]
+    load: float
 
     def best_peer(self) -> Row | None:
         """Return the peer of the lowest median."""
@@ -77,13 +87,13 @@ def measure(case: Case, names: Sequence[str], options: argparse.Namespace) -> Ou
             except WorkerFailed as failure:
                 failures[name] = str(failure)
                 if name == OURS:
-                    return Outcome(case.name, (), failures)
+                    return Outcome(case.name, (), failures, os.getloadavg()[0])
         rounds: dict[str, list[Timing]] = {name: [] for name in running}
         for _ in range(options.rounds):
             for name, (process, _) in running.items():
                 rounds[name].append(process.time(options.seconds))
         rows = [row(name, *running[name], joined(rounds[name])) for name in running]
-    return Outcome(case.name, tuple(rows), failures)
+    return Outcome(case.name, tuple(rows), failures, os.getloadavg()[0])
 
 
 def check(case: Case, first: First, ours: First) -> None:
@@ -102,7 +112,7 @@ def row(name: str, process: Worker, first: First, warm: Timing) -> Row:
 
 def print_outcome(outcome: Outcome) -> None:
     """Print a case's rows."""
-    print(f"\n{outcome.case}")
+    print(f"\n{outcome.case} (load {outcome.load:.1f})")
     print(f"  {'':16}{'start s':>9}{'build ms':>10}{'first ms':>11}", end="")
     print(f"{'median ms':>11}{'best ms':>10}{'peak MB':>9}{'/ ours':>8}")
     for r in outcome.rows:
@@ -125,9 +135,9 @@ def print_summary(outcomes: Sequence[Outcome]) -> None:
         fastest = min(r.best for r in outcome.rows[1:]) / ours.best
         print(f"{outcome.case:24}{ours.median * 1e3:10.3f}{peer.median * 1e3:10.3f}", end="")
         print(f"{peer.median / ours.median:8.2f}{fastest:9.2f}  {peer.library}")
-    ours = {o.case: o.rows[0].median for o in outcomes if o.rows}
-    for name, median in ours.items():
-        double = ours.get(name.replace("single", "double"))
+    medians = {o.case: o.rows[0].median for o in outcomes if o.rows}
+    for name, median in medians.items():
+        double = medians.get(name.replace("single", "double"))
         if name.endswith("single") and double is not None:
             print(f"double / single, ours: {name.removesuffix(' single'):14} {double / median:.2f}")
 

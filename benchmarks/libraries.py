@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import cast
 
 from benchmarks.cases import FAMILIES, Case, RealArray
 
 OURS = "ketgrad"
 
 
-class Evaluation(Protocol):
+class Evaluation(ABC):
     """A case, built with one library."""
 
-    def __call__(self, parameters: RealArray) -> tuple[float | None, RealArray]:
-        """Return value and gradient ``(P,)``; this is what is timed.
+    @abstractmethod
+    def __call__(self, parameters: RealArray) -> tuple[float, RealArray]:
+        """Return the loss and its gradient ``(P,)``; this is what is timed.
 
-        The value is None where a library computes gradients without it; its adapter has a method
-        ``value`` for the check then.
+        The loss is NaN where a library computes the gradient without it.
         """
+
+    def value(self, parameters: RealArray) -> float:
+        """Return the loss."""
+        return self(parameters)[0]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Library:
     """One row of the table.
 
     Attributes:
-        adapter: module with the function or class ``Evaluation``, which takes a case.
+        adapter: module whose ``build`` takes a case and returns an Evaluation.
         packages: distributions that it needs, named as for pip, and what they are imported as.
         families: of the cases that it takes part in.
         single: whether it computes in single precision.
@@ -58,15 +63,13 @@ class Library:
 
     def build(self, case: Case) -> Evaluation:
         """Build the case. This imports the library."""
-        return cast("Evaluation", import_module(self.adapter).Evaluation(case))
+        return cast("Evaluation", import_module(self.adapter).build(case))
 
 
 LIBRARIES: Mapping[str, Library] = MappingProxyType(
     {
         OURS: Library("benchmarks.ours", {}),
-        "mindquantum": Library(
-            "benchmarks.peers.mindquantum_peer", {"mindquantum": "mindquantum"}
-        ),
+        "mindquantum": Library("benchmarks.peers.mindquantum_peer", {"mindquantum": "mindquantum"}),
         "qulacs": Library("benchmarks.peers.qulacs_peer", {"qulacs": "qulacs"}, single=False),
         "lightning.qubit": Library(
             "benchmarks.peers.lightning_peer",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import qml
 from benchmarks.cases import Case, RealArray
+from benchmarks.libraries import Evaluation
 
 
-class Evaluation:
+class Ours(Evaluation):
     """Value and gradient of a case's loss, with respect to its parameter vector.
 
     Args:
@@ -38,6 +39,11 @@ class Evaluation:
         loss.backward()
         assert self.theta.grad is not None
         return loss.item(), self.theta.grad.numpy()
+
+
+def build(case: Case) -> Ours:
+    """Build a case."""
+    return Ours(case)
 
 
 def circuit_of(case: Case, theta: qml.Parameter) -> qml.Circuit:

@@ -43,18 +43,17 @@ def joined(rounds: Sequence[Timing]) -> Timing:
     )
 
 
-def interleaved(
-    calls: Sequence[Callable[[], object]], rounds: int, seconds: float
-) -> list[Timing]:
+def interleaved(calls: Sequence[Callable[[], object]], rounds: int, seconds: float) -> list[Timing]:
     """Time several calls in turns, so that a slow spell of the machine meets all of them."""
     taken = [[timed(call, seconds) for call in calls] for _ in range(rounds)]
     return [joined(column) for column in zip(*taken, strict=True)]
 
 
-def machine() -> dict[str, str | int | None]:
-    """Say where and when this runs."""
+def machine() -> dict[str, str | float | None]:
+    """Say where and when this runs, and how busy it is: the load average of the last minute."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "load": os.getloadavg()[0],
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": platform.platform(),

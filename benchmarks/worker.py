@@ -12,6 +12,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.cases import FAMILIES, Case, RealArray
 from benchmarks.libraries import LIBRARIES
 from benchmarks.timing import Timing, timed
@@ -105,13 +107,11 @@ def serve(connection: Connection, name: str, case: Case) -> None:
     begin_build = time.perf_counter()
     evaluation = library.build(case)
     built = time.perf_counter()
-    value, gradient = evaluation(case.parameters(0))
+    _, gradient = evaluation(case.parameters(0))
     called = time.perf_counter()
-    if value is None:
-        value = evaluation.value(case.parameters(0))
-    connection.send(
-        First(started - begin, built - begin_build, called - built, float(value), gradient)
-    )
+    value = float(evaluation.value(case.parameters(0)))
+    times = (started - begin, built - begin_build, called - built)
+    connection.send(First(*times, value, np.asarray(gradient)))
     # No library may live on having seen the same values before.
     draws = itertools.cycle([case.parameters(1), case.parameters(2)])
     while (seconds := connection.recv()) is not None:

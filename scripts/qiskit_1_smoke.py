@@ -93,12 +93,12 @@ def check_refusal() -> None:
     qc = QuantumCircuit(1, 1)
     qc.measure(0, 0)
     qc.x(0).c_if(0, 1)
+    message = ""
     try:
         from_qiskit(qc)
     except ConversionError as error:
-        assert "'x' at position 1" in str(error)
-    else:
-        raise AssertionError("a conditional gate must be refused")
+        message = str(error)
+    assert "'x' at position 1" in message
 
 
 def main() -> None:

@@ -8,6 +8,6 @@ from benchmarks.cases import Case
 from benchmarks.peers.pennylane_circuit import QNodeEvaluation
 
 
-def Evaluation(case: Case) -> QNodeEvaluation:
-    """Return value and gradient of a case's loss."""
+def build(case: Case) -> QNodeEvaluation:
+    """Build a case."""
     return QNodeEvaluation(case, qml.device("default.qubit", wires=case.num_qubits), "backprop")

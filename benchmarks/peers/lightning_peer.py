@@ -9,8 +9,8 @@ from benchmarks.cases import Case
 from benchmarks.peers.pennylane_circuit import QNodeEvaluation
 
 
-def Evaluation(case: Case) -> QNodeEvaluation:
-    """Return value and gradient of a case's loss."""
+def build(case: Case) -> QNodeEvaluation:
+    """Build a case."""
     dtype = np.complex64 if case.single else np.complex128
     device = qml.device("lightning.qubit", wires=case.num_qubits, c_dtype=dtype)
     return QNodeEvaluation(case, device, "adjoint")

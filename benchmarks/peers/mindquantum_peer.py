@@ -14,6 +14,7 @@ from mindquantum.dtype import complex64, complex128
 from mindquantum.simulator import Simulator
 
 from benchmarks.cases import Case, RealArray, Step
+from benchmarks.libraries import Evaluation
 
 # Any in this file: MindQuantum's objects, which have no types.
 FIXED: Mapping[str, Any] = {"h": H, "t": T, "swap": SWAP}
@@ -26,7 +27,7 @@ ROTATIONS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-class Evaluation:
+class MindQuantum(Evaluation):
     """Value and gradient of a case's loss."""
 
     def __init__(self, case: Case) -> None:
@@ -60,6 +61,11 @@ class Evaluation:
         values = values[:, 0].real
         gradient[self.slots] = 2 * values @ slopes[:, 0].real / len(values)
         return np.mean(values**2), gradient
+
+
+def build(case: Case) -> MindQuantum:
+    """Build a case."""
+    return MindQuantum(case)
 
 
 def gate_of(step: Step) -> Any:

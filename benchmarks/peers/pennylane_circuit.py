@@ -9,6 +9,7 @@ import pennylane as qml
 from pennylane import numpy as pnp
 
 from benchmarks.cases import Case, RealArray, Step
+from benchmarks.libraries import Evaluation
 
 # Any in this file: PennyLane's objects, which depend on the interface.
 GATES: Mapping[str, Callable[..., Any]] = {
@@ -27,7 +28,7 @@ GATES: Mapping[str, Callable[..., Any]] = {
 LETTERS: Mapping[str, Callable[[int], Any]] = {"X": qml.X, "Y": qml.Y, "Z": qml.Z}
 
 
-class QNodeEvaluation:
+class QNodeEvaluation(Evaluation):
     """Value and gradient of a case's loss, by ``qml.grad``.
 
     Args:

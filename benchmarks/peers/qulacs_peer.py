@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import nan
 
 import numpy as np
 from qulacs import Observable, ParametricQuantumCircuit, QuantumState
 
 from benchmarks.cases import Case, RealArray, Step
+from benchmarks.libraries import Evaluation
 
 LETTERS: Mapping[str, tuple[int, ...]] = {
     "rx": (1,),
@@ -19,7 +21,7 @@ LETTERS: Mapping[str, tuple[int, ...]] = {
 """The Pauli word of a rotation, as Qulacs numbers letters."""
 
 
-class Evaluation:
+class Qulacs(Evaluation):
     """Gradient of a case's loss; of a single circuit without the value, as ``backprop`` gives it.
 
     Its rotations are exp(+i angle/2 P): the angles are ours with the other sign.
@@ -60,14 +62,15 @@ class Evaluation:
         return self.observable.get_expectation_value(self.state)
 
     def value(self, parameters: RealArray) -> float:
-        """Return <H>."""
+        if self.data is not None:
+            return self(parameters)[0]
         self.set_angles(parameters, None)
         return self.expectation()
 
-    def __call__(self, parameters: RealArray) -> tuple[float | None, RealArray]:
+    def __call__(self, parameters: RealArray) -> tuple[float, RealArray]:
         if self.data is None:
             self.set_angles(parameters, None)
-            return None, self.slopes()
+            return nan, self.slopes()
         loss, gradient = 0.0, np.zeros(self.num_parameters)
         for features in self.data:
             self.set_angles(parameters, features)
@@ -75,6 +78,11 @@ class Evaluation:
             loss += value**2 / len(self.data)
             gradient += 2 * value * self.slopes() / len(self.data)
         return loss, gradient
+
+
+def build(case: Case) -> Qulacs:
+    """Build a case."""
+    return Qulacs(case)
 
 
 def add(circuit: ParametricQuantumCircuit, step: Step) -> Iterator[tuple[Step, float]]:

@@ -8,12 +8,13 @@ import numpy as np
 import tensorcircuit as tc
 
 from benchmarks.cases import Case, RealArray
+from benchmarks.libraries import Evaluation
 
 # Any in this file: JAX's traced arrays.
 NAMES = {"cx": "cnot"}
 
 
-class Evaluation:
+class TensorCircuit(Evaluation):
     """Value and gradient of a case's loss; compiled at the first call."""
 
     def __init__(self, case: Case) -> None:
@@ -58,3 +59,8 @@ class Evaluation:
     def __call__(self, parameters: RealArray) -> tuple[float, RealArray]:
         value, gradient = self.function(self.backend.convert_to_tensor(parameters))
         return float(value), np.asarray(gradient)
+
+
+def build(case: Case) -> TensorCircuit:
+    """Build a case."""
+    return TensorCircuit(case)

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.engines import numba_kernels_terms as kernels
-from circuits.engines.numba_schedule import Integers, Place
+from circuits.engines.numba_schedule import WORD_SIGNS, Integers, Place
 from circuits.plan.linear import reduced
 from circuits.plan.words import Words
-
-_SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-"""Of a word by its number of letters Y mod 4: what stands beside 1 or i in i**number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +106,7 @@ def _word_signs(found: Words, part: Part, lanes: int) -> NDArray[np.float64]:
     flips, masks = joined(x, [p.flip for p in places]), joined(z, [p.mask for p in places])
     parity = np.bitwise_count((np.arange(lanes) ^ x_lanes) & z_lanes).astype(np.int64)
     parity += np.bitwise_count(flips & masks).astype(np.int64)[:, None]
-    return _SIGNS[np.bitwise_count(x & z) % 4][:, None] * (1 - 2 * (parity & 1))
+    return np.array(WORD_SIGNS)[np.bitwise_count(x & z) % 4][:, None] * (1 - 2 * (parity & 1))
 
 
 def _place_words(found: Words, part: Part, lanes: int) -> tuple[Integers, Integers]:

@@ -213,7 +213,7 @@ class Program:
             return self.constant_columns[dtype], []
         batch = max([len(angles), *[len(m) for m in matrices]])
         out = np.empty((batch, place.width), dtype)
-        phase: Any = fused.phase - 0.5 * angles[:, list(fused.phase_slots)].sum(axis=1)
+        phase: NDArray[Any] = fused.phase - 0.5 * angles[:, list(fused.phase_slots)].sum(axis=1)
         made: list[ComplexArray] = []
         for start, function in zip(place.starts, fused.functions, strict=True):
             slots, count = np.array(function.slots, np.int64), len(function.slots)
@@ -238,7 +238,7 @@ class Program:
     def _fill_turns(block: NDArray[Any], values: ComplexArray, size: int) -> NDArray[Any]:
         """Write quaternions and phases of one-qubit matrices, or phases alone; return these."""
         if size == 1:
-            phases = np.angle(values[..., 0])
+            phases: NDArray[Any] = np.angle(values[..., 0])
         else:
             quaternions, phases = split_unitaries(as_matrices(values))
             block[..., :4] = quaternions

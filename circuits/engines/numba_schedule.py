@@ -32,7 +32,7 @@ from circuits.plan.blocks import (
 from circuits.plan.linear import reduced
 
 Integers = NDArray[np.int64]
-_SIGNS = (1.0, 1.0, -1.0, -1.0)
+WORD_SIGNS = (1.0, 1.0, -1.0, -1.0)
 """Of a word by its number of letters Y mod 4: what stands beside 1 or i in i**number."""
 
 
@@ -219,8 +219,7 @@ class Scheduler:
     def _turn(self, block: Turn) -> None:
         rows, mask, base, value = self._conditions(block.controls)
         place, first = self.places[block.wire], len(self.items)
-        for factor in block.factors:
-            self.items += self._source(factor)
+        self.items += [number for factor in block.factors for number in self._source(factor)]
         live = any(not isinstance(f, Constant) for f in block.factors)
         fields: dict[str, Any] = {
             "FIRST": first,
@@ -241,8 +240,8 @@ class Scheduler:
         rows, mask, base, value = self._conditions(block.controls)
         x, z = self._joined(block.x_mask), self._joined(block.z_mask)
         number = (block.x_mask & block.z_mask).bit_count() % 4
-        sign = _SIGNS[number] * (1 - 2 * ((x.flip & z.mask).bit_count() & 1))
-        sign = -sign if block.negative else sign
+        odd = ((x.flip & z.mask).bit_count() + block.negative) % 2
+        sign = WORD_SIGNS[number] * (1 - 2 * odd)
         signs = self._lane_signs(z.lane, x.lane)
         signs = [sign * m * s for m, s in zip(mask, signs, strict=True)]
         if x.flip:

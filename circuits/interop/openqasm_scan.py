@@ -25,7 +25,7 @@ MAX_OPERATORS = 1000
 """Bound of the operators of one statement: parsers recurse along them."""
 
 _WORDS = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/|"[^"\n]*"|'[^'\n]*')
+    r"""(?P<space>\s+|//[^\n]*|/\*(?:.*?\*/|.*)|"[^"\n]*"|'[^'\n]*')
     |(?P<number>(?:0[xXbBoO][\da-fA-F_]+)|(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)
     |(?P<name>[^\W\d]\w*)
     |(?P<mark>.)""",

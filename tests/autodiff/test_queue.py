@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from autodiff import (
 )
 from autodiff.node import State
 from autodiff.queue import prepared, queue_of
+from autodiff.sites import line_of
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +140,7 @@ def test_failure_names_the_ops_and_the_lines_that_queued_them() -> None:
         a.numpy()
     text = str(error.value)
     assert "ZeroDivisionError (division by zero) from broken" in text
-    first = a._cell.storage.origin.site.line.rpartition(":")
+    first = line_of(a._cell.storage.origin.site).rpartition(":")
     assert first[0] == __file__
     assert f"{__file__}:{first[2]}: multiply" in text
     assert f"{__file__}:{int(first[2]) + 1}: broken" in text
@@ -267,3 +269,56 @@ def test_other_attributes_or_shapes_are_planned_anew() -> None:
         make().numpy()
     assert prepared.misses - misses == 4
     assert [p[k].item() for k in (0, 1)] == [1.0, 2.0]
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_threads_that_queue_and_write_at_once_see_whole_values() -> None:
+    """Each of three threads squares a shared Parameter while each also sets it."""
+    p = parameter([1.0, 1.0])
+    wrong: list[Any] = []
+    start = threading.Barrier(3)
+
+    def work(seed: int) -> None:
+        start.wait()
+        with local_graph_mode(True):
+            for k in range(60):
+                y = p * p
+                p.set_([seed + k, seed + k])
+                first, second = y.tolist()
+                if first != second or first**0.5 != round(first**0.5):
+                    wrong.append((first, second))
+
+    threads = [threading.Thread(target=work, args=(10.0 * seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert wrong == []
+
+
+def test_two_threads_that_need_each_others_pending_values_do_not_block() -> None:
+    p = parameter()
+    shared: list[Tensor] = [p * 1, p * 1]
+    start = threading.Barrier(2)
+    found: list[Any] = []
+
+    def work(own: int) -> None:
+        with local_graph_mode(True):
+            for _ in range(40):
+                shared[own] = shared[1 - own] * 1 + p
+                found.append(shared[1 - own].sum().item())
+
+    def run(own: int) -> None:
+        start.wait()
+        work(own)
+
+    threads = [threading.Thread(target=run, args=(own,)) for own in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(found) == 80

@@ -16,8 +16,8 @@ from autodiff import (
     stats,
 )
 from autodiff.backends.emulated_backend import EmulatedFailure
-from autodiff.sites import call_site
 from autodiff.device import backend_of
+from autodiff.sites import call_site
 from autodiff.storage import Origin, Storage, next_serial
 
 

@@ -142,6 +142,24 @@ def test_step_is_ten_times_faster_with_a_launch_cost_of_a_millisecond() -> None:
     assert fastest(False) > 10 * fastest(True)
 
 
+@pytest.mark.parametrize("change", ["load_state_dict", "sync_weights", "optimizer"])
+def test_queue_runs_before_weights_change(change: str) -> None:
+    model, step = made("emulated", dropout=0.0)
+    x = Tensor(np.ones((2, 8)), device="emulated")
+    expected = model(x).tolist()
+    state = {name: 0 * value for name, value in model.state_dict().items()}
+    changes: dict[str, Callable[[], Any]] = {
+        "load_state_dict": lambda: model.load_state_dict(state),
+        "sync_weights": lambda: qml.sync_weights(made("cpu")[0].to("emulated:1"), [model]),
+        "optimizer": step,
+    }
+    with local_graph_mode(True):
+        y = model(x)
+        changes[change]()
+        assert y.residency == ("emulated",)
+        assert y.tolist() == expected
+
+
 def test_repeated_steps_are_planned_once() -> None:
     _, step = made("emulated")
     with local_graph_mode(True):

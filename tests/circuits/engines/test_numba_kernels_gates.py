@@ -32,8 +32,6 @@ KINDS: dict[int, dict[str, Any]] = {
         "derivative": DIAGONAL.derivative,
         "slots": (0,),
     },
-    gates.EXCHANGE: {"structure": Structure.PERMUTATION, "permutation": np.array([0, 3, 2, 1])},
-    gates.DENSE: {"structure": Structure.DENSE, "source": 0},
 }
 
 
@@ -41,13 +39,13 @@ KINDS: dict[int, dict[str, Any]] = {
 @pytest.mark.parametrize("controlled", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_on_all_qubits(kind: int, controlled: bool, batch: int) -> None:
-    size = 1 if kind in (gates.TURN, gates.DENSE) else 2
+    size = 1 if kind == gates.TURN else 2
     for qubits in permutations(range(N), size + 1):
-        controls = qubits[size:] if controlled or kind == gates.EXCHANGE else ()
+        controls = qubits[size:] if controlled else ()
         step = Step(
             targets=qubits[:size], controls=controls, control_state=int(controlled), **KINDS[kind]
         )
-        plan = Plan(N, (step,), 1, num_matrices=int(step.source is not None))
+        plan = Plan(N, (step,), 1)
         program = random_program(Case(N, batch, np.complex128), plan=plan)
         results = []
         for engine in (ENGINE, REFERENCE):
@@ -60,8 +58,8 @@ def test_every_kind_on_all_qubits(kind: int, controlled: bool, batch: int) -> No
 
 def test_the_kinds_are_what_the_steps_become() -> None:
     for kind, fields in KINDS.items():
-        size = 1 if kind in (gates.TURN, gates.DENSE) else 2
+        size = 1 if kind == gates.TURN else 2
         step = Step(targets=(4, 3)[:size], controls=(2,), control_state=1, **fields)
-        program = Program(Plan(N, (step,), 1, num_matrices=1))
+        program = Program(Plan(N, (step,), 1))
         ops = program.shape(1, np.dtype(np.float64), None).layout.schedule.ops
         assert kind in ops[:, gates.KIND]

@@ -8,9 +8,7 @@ import numpy as np
 import programs
 import pytest
 
-from circuits.engines.numba_columns import Columns, member_columns, member_results
 from circuits.engines.numba_program import Kind, Program
-from circuits.plan.fusion import fuse
 from circuits.plan.steps import Plan, Step, Structure
 from circuits.plan.terms import PauliTerm, Terms
 
@@ -54,21 +52,3 @@ def test_shapes_are_kept_as_long_as_the_observables() -> None:
     del terms, shape
     gc.collect()
     assert len(kept) == 0
-
-
-def test_columns_of_functions_and_matrices_do_not_overlap() -> None:
-    rng = np.random.default_rng(0)
-    plan = programs.random_plan(rng, 4, 60)
-    fused = fuse(plan)
-    columns = Columns.place(fused)
-    taken = np.zeros(columns.width, int)
-    results = np.zeros(columns.out_width, int)
-    taken[:2] = 1
-    for start, out, f in zip(columns.starts, columns.outs, fused.functions, strict=True):
-        taken[start : start + len(f.slots) * member_columns(f.size, f.diagonal)] += 1
-        results[out : out + len(f.slots) * member_results(f.size, f.diagonal)] += 1
-    for source, size in fused.matrices.items():
-        taken[columns.given[source] :][: 2 * size * size] += 1
-        results[columns.given_outs[source] :][: 2 * size * size] += 1
-    assert (taken == 1).all()
-    assert (results == 1).all()

@@ -69,10 +69,10 @@ ABSURD = {
 @pytest.mark.parametrize("name", ABSURD)
 def test_absurd_program_is_refused_at_once(name: str) -> None:
     version, text, place = ABSURD[name]
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ConversionError, match=f"valid OpenQASM {version} program.*{place}"):
         scan_program(HEAD[version] + text)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 SANE = {
@@ -80,6 +80,7 @@ SANE = {
     "definitions": (2, doubling(15)),
     "unused definitions": (2, doubling(60).rpartition("\n")[0]),
     "comments": (2, "// qreg q[1000000000];\n/* qreg r[1000000000]; {{{{ */ qreg q[1];"),
+    "comments without end": (2, "qreg q[1]; " + "/* " * 300_000),
     "text": (3, '@note "qubit[1000000000] q; ((("\nx q[0];'),
     "loop": (3, "for int i in [-5:2:9] { rx(i) q[0]; } for int j in q { x j; }"),
     "set": (3, "for int i in {1, 2} { rx(i) q[0]; }"),
@@ -96,14 +97,16 @@ SANE = {
 @pytest.mark.parametrize("name", SANE)
 def test_sane_program_passes(name: str) -> None:
     version, text = SANE[name]
+    start = time.process_time()
     assert scan_program(HEAD[version] + text) == version
+    assert time.process_time() - start < 0.5
 
 
 def test_long_program_passes_quickly() -> None:
     text = HEAD[2] + "qreg q[3];" + "cx q[0],q[1]; rz(0.125*pi) q[2];\n" * 20_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert scan_program(text) == 2
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 @pytest.mark.parametrize("text", ["", "qreg q[1];", "OPENQASM", "OPENQASM 4.0;", "\x00"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,11 @@ def test_expression_without_list_is_unread() -> None:
 
     with pytest.raises(Unread, match="whose operations Qiskit lists"):
         expressions.replay(Bare(), lambda p: 0.5)
+
+
+def test_list_of_operations_on_substituted_symbols_is_not_read() -> None:
+    """Qiskit 1.4 lists what stood in an expression before a substitution."""
+    step = SimpleNamespace(op=SimpleNamespace(name="SIN"), lhs=B, rhs=None)
+    stale = SimpleNamespace(parameters={A}, _qpy_replay=[step])
+    with pytest.raises(Unread, match="expressions of their own symbols"):
+        expressions.replay(stale, lambda p: 0.5)
