@@ -80,7 +80,7 @@ def measure(case: Case, names: Sequence[str], options: argparse.Namespace) -> Ou
     with ExitStack() as stack:
         for name in names:
             try:
-                process = stack.enter_context(worker(name, case, options.limit))
+                process = stack.enter_context(worker(name, case, options.limit, options.cores))
                 first = process.first()
                 check(case, first, running[OURS][1] if running else first)
                 running[name] = process, first
@@ -176,6 +176,7 @@ def parser() -> argparse.ArgumentParser:
     add("--precisions", type=lambda text: words(precisions, text), default=precisions)
     add("--peers", type=lambda text: words(peers, text), default=peers)
     add("--jax", action="store_true", help="with TensorCircuit-NG, which compiles for minutes")
+    add("--cores", type=int, help="bind every library to so many, for a machine that is busy")
     add("--rounds", type=int, default=5, help="in which all libraries take their turn")
     add("--seconds", type=float, default=0.2, help="of one library's turn")
     add("--limit", type=float, default=300.0, help="seconds for a library to answer")
@@ -188,7 +189,11 @@ def main() -> None:
     """Run the selected cases; exit with 1 where a library failed or differs."""
     options = parser().parse_args()
     names = installed(options.peers, options.jax)
-    about = {**machine(), "versions": {name: LIBRARIES[name].versions() for name in names}}
+    about = {
+        **machine(),
+        "bound to cores": options.cores,
+        "versions": {name: LIBRARIES[name].versions() for name in names},
+    }
     print(json.dumps(about, indent=2))
     begin, outcomes = time.monotonic(), []
     for case in select(options.families, options.sizes, options.precisions):

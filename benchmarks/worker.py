@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -81,11 +82,18 @@ class Worker:
 
 
 @contextmanager
-def worker(library: str, case: Case, limit: float) -> Iterator[Worker]:
-    """Run a process for a library with a case; an answer may take ``limit`` seconds."""
+def worker(library: str, case: Case, limit: float, cores: int | None = None) -> Iterator[Worker]:
+    """Run a process for a library with a case.
+
+    Args:
+        library: its name.
+        case: what it computes.
+        limit: seconds that an answer may take.
+        cores: bind the process to that many cores; None for all.
+    """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=serve, args=(theirs, library, case), daemon=True)
+    process = context.Process(target=serve, args=(theirs, library, case, cores), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -96,8 +104,10 @@ def worker(library: str, case: Case, limit: float) -> Iterator[Worker]:
         ours.close()
 
 
-def serve(connection: Connection, name: str, case: Case) -> None:
+def serve(connection: Connection, name: str, case: Case, cores: int | None) -> None:
     """Answer the parent: first calls, then timings until it sends None."""
+    # Before the library starts its threads, as many as there are cores.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     library = LIBRARIES[name]
     begin = time.perf_counter()
     small = replace(FAMILIES[case.family][0](SMALLEST), single=case.single)

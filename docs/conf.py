@@ -7,7 +7,7 @@ from typing import Any
 
 project = "ketgrad"
 author = "The ketgrad contributors"
-copyright = author  # noqa: A001 - Sphinx's name
+copyright = author
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

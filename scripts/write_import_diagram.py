@@ -34,7 +34,7 @@ def layers() -> list[str]:
 def picture() -> str:
     """The whole picture, as SVG."""
     order = layers()
-    graph = grimp.build_graph(*order, exclude_type_checking_imports=True)
+    graph = grimp.build_graph(*order, exclude_type_checking_imports=True, cache_dir=None)
     y, shapes, boxes = float(MARGIN), [], {}
     for package, colour in zip(order, COLOURS, strict=True):
         # Arrows to lower layers pass beside those in between.

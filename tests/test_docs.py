@@ -1,7 +1,9 @@
-"""The code blocks of every page in ``docs`` run, from top to bottom."""
+"""The code blocks of every page in ``docs`` run, from top to bottom, or say why they do not."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -9,36 +11,123 @@ import pytest
 from sources import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+#: Number of code blocks that run, by page.
+BLOCKS = {
+    "adding": 11,
+    "ansaetze": 19,
+    "api": 0,
+    "architecture": 1,
+    "conventions": 7,
+    "drawing": 4,
+    "engines": 3,
+    "errors": 6,
+    "from_pennylane": 3,
+    "from_pytorch": 6,
+    "from_qiskit": 4,
+    "gates": 0,
+    "gradients": 9,
+    "index": 1,
+    "ops": 0,
+    "optimizers": 20,
+    "performance": 1,
+    "qiskit": 10,
+    "quickstart": 8,
+    "residency": 11,
+    "runtime": 11,
+    "training": 6,
+}
+
+#: Says why the code block after it does not run.
+REASON = re.compile(r"<!-- not executed: \S.* -->")
+ERRORS = ("autodiff.errors", "autodiff.runtime.errors", "circuits.errors", "qml.errors")
 
 
-def python_blocks(text: str) -> str:
-    """The fenced Python blocks as one program, every line at its place in the page."""
-    lines, inside = [], False
-    for line in text.splitlines():
-        starts = line == "```python"
-        inside = starts or (inside and line != "```")
-        lines.append(line if inside and not starts else "")
-    return "\n".join(lines)
+def python_blocks(text: str) -> list[str]:
+    """The fenced Python blocks, each behind as many empty lines as stand above it in the page."""
+    blocks, inside = [], False
+    for number, line in enumerate(text.splitlines()):
+        if inside and line != "```":
+            blocks[-1] += f"{line}\n"
+        elif line == "```python":
+            blocks.append("\n" * (number + 1))
+        inside = line == "```python" or (inside and line != "```")
+    return blocks
+
+
+def unexplained_blocks(text: str) -> list[str]:
+    """The first lines of blocks in other languages without a reason above; directives are none."""
+    lines = text.splitlines()
+    found, inside = [], False
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            starts = not inside
+            inside = starts
+            directive = line.startswith("```{")
+            reason = number > 0 and REASON.fullmatch(lines[number - 1]) is not None
+            if starts and line != "```python" and not directive and not reason:
+                found.append(f"{number + 1}: {line}")
+    return found
+
+
+def errors_of(module: str) -> list[str]:
+    """The names of a module's errors, but for the two that are bases of all."""
+    every = inspect.getmembers(importlib.import_module(module), inspect.isclass)
+    own = [name for name, c in every if c.__module__ == module and issubclass(c, Exception)]
+    return [name for name in own if name not in ("AutodiffError", "CircuitError")]
+
+
+TEXT = "a\n```python\nb\nc\n```\nd\n```bash\ne\n```\n```python\nf\n```\n"
 
 
 def test_blocks_keep_their_lines() -> None:
-    text = "a\n```python\nb\nc\n```\nd\n```bash\ne\n```\n```python\nf\n```\n"
-    assert python_blocks(text).split("\n") == ["", "", "b", "c", "", "", "", "", "", "", "f", ""]
+    assert python_blocks(TEXT) == ["\n\nb\nc\n", "\n" * 10 + "f\n"]
 
 
-def test_quickstart_is_among_the_pages() -> None:
-    assert "quickstart.md" in [page.name for page in PAGES]
+def test_unexplained_block_is_found() -> None:
+    assert unexplained_blocks(TEXT) == ["7: ```bash"]
+    assert unexplained_blocks(TEXT.replace("d\n", "<!-- not executed: it asks -->\n")) == []
+    assert unexplained_blocks(TEXT.replace("d\n", "<!-- not executed: -->\n")) == ["7: ```bash"]
+    assert unexplained_blocks("```{toctree}\na\n```\n```text\nb\n```\n") == ["4: ```text"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_is_counted() -> None:
+    assert sorted(BLOCKS) == [page.stem for page in PAGES]
+
+
+@every_page
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    program = python_blocks(page.read_text(encoding="utf-8"))
-    exec(compile(program, str(page), "exec"), {"__name__": page.stem})
+    names: dict[str, object] = {"__name__": page.stem}
+    executed = 0
+    for block in python_blocks(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page), "exec"), names)
+        executed += 1
+    print(f"{page.stem}: {executed} blocks")
+    assert executed == BLOCKS[page.stem]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every_page
+def test_block_that_does_not_run_says_why(page: Path) -> None:
+    assert unexplained_blocks(page.read_text(encoding="utf-8")) == []
+
+
+@every_page
 def test_files_that_a_page_names_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:tutorials|scripts|docs)/[\w./]+)`", text)
+    named = re.findall(r"`((?:tutorials|scripts|docs|tests|autodiff|circuits|qml)/[\w./]+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@every_page
+def test_links_lead_to_pages(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./]+\.md)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).is_file()] == []
+
+
+@pytest.mark.parametrize("module", ERRORS)
+def test_every_error_has_a_remedy(module: str) -> None:
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert [name for name in errors_of(module) if f"`{name}`" not in text] == []
+    assert errors_of(module) != []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from autodiff import Parameter
 from circuits.angles import Angle
-from circuits.drawing.angle_text import Names, angle_text, leaf_names
+from circuits.drawing.expressions import Names, angle_text, leaf_names
 from circuits.gate_row import Payload
 from circuits.instruction import Instruction
 

@@ -124,11 +124,7 @@ class NumbaEngine(Engine):
         else:
             self._run_blocks(drivers.reverse, call, operands, real)
         if asked:
-            assert terms is not None
-            assert weights is not None
-            for position, term in words_of(terms).sparse:
-                by_term[:, position] = np.vecdot(final, sparse_product(term, final)).real
-            by_term *= weights[:, terms.rows]
+            _finish_terms(terms, final, weights, by_term)
         return Gradients(
             state=by_state if wanted.state else None,
             angles=program.angle_gradients(results, angles, made, wanted)
@@ -222,3 +218,14 @@ def _sparse_cotangent(
         factors = 2 * weights[:, terms.rows[position]] * coefficients[:, position]
         out += factors[:, None] * sparse_product(term, final)
     return out
+
+
+def _finish_terms(
+    terms: Terms | None, final: ComplexArray, weights: RealArray | None, by_term: RealArray
+) -> None:
+    """Turn the values of terms ``(B, T)`` into the gradients of their coefficients."""
+    assert terms is not None
+    assert weights is not None
+    for position, term in words_of(terms).sparse:
+        by_term[:, position] = np.vecdot(final, sparse_product(term, final)).real
+    by_term *= weights[:, terms.rows]

@@ -32,6 +32,7 @@ from circuits.plan.blocks import (
 from circuits.plan.linear import reduced
 
 Integers = NDArray[np.int64]
+Conditions = tuple[list[tuple[int, int]], list[float], int, int]
 WORD_SIGNS = (1.0, 1.0, -1.0, -1.0)
 """Of a word by its number of letters Y mod 4: what stands beside 1 or i in i**number."""
 
@@ -95,9 +96,7 @@ class Scheduler:
 
     # -- places
 
-    def _conditions(
-        self, controls: Controls
-    ) -> tuple[list[tuple[int, int]], list[float], int, int]:
+    def _conditions(self, controls: Controls) -> Conditions:
         """Constraints of the rows, lanes, and mask and value of the base that controls ask for."""
         rows, mask, base, value = [], [1.0] * self.lanes, 0, 0
         for wire, bit in controls:
@@ -306,12 +305,11 @@ class Scheduler:
             self.items.append(sum(((j >> i) & 1) << k for i, (k, _) in enumerate(inner)))
         for lane in range(self.lanes):
             self.items.append(sum(((lane >> p.lane) & 1) << k for k, p in outer))
-        live = kind != tables.CONSTANT
         self._write(
             gates.TABLE,
             rows,
             2 * size,
-            2 * size * live,
+            2 * size * (kind != tables.CONSTANT),
             (block.source,),
             BASE_MASK=base,
             BASE_VALUE=value,

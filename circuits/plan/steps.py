@@ -1,4 +1,4 @@
-"""What an engine sees of a circuit: steps with a structure, matrices and qubits, never a gate's name.
+"""What an engine sees of a circuit: steps with a structure, matrices and qubits, no gate's name.
 
 The amplitude of basis state ``i`` stands at index ``i``; qubit ``q`` is bit ``q`` of ``i``. A local
 matrix on ``targets`` is indexed by ``sum(bit(targets[k]) << k)``: the first target is the least
@@ -34,8 +34,10 @@ class Structure(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One gate, lowered. Exactly one of ``word``, ``permutation``, ``matrix``, ``function``, ``source``
-    says what acts on the targets (a rotation has ``word`` and either ``slots`` or ``angle``).
+    """One gate, lowered.
+
+    Exactly one of ``word``, ``permutation``, ``matrix``, ``function``, ``source`` says what acts on
+    the targets (a rotation has ``word`` and either ``slots`` or ``angle``).
 
     Attributes:
         structure: how it acts.
@@ -45,7 +47,8 @@ class Step:
         word: Pauli letters, ``word[k]`` acts on ``targets[k]`` (ROTATION).
         angle: the fixed angle of a rotation without slots, in radians.
         matrix: fixed ``(d, d)`` matrix (DENSE) or ``(d,)`` diagonal (DIAGONAL).
-        function: angles ``(..., len(slots))`` to matrices ``(..., d, d)`` or diagonals ``(..., d)``.
+        function: angles ``(..., len(slots))`` to matrices ``(..., d, d)`` or diagonals
+            ``(..., d)``.
         derivative: the same angles to ``(..., len(slots), d, d)`` or ``(..., len(slots), d)``.
         source: position of this step's matrix among the matrices given at run time (DENSE).
         permutation: ``(d,)`` int64 (PERMUTATION).
@@ -96,8 +99,8 @@ class Plan:
         steps: in order of application.
         num_slots: columns of the angle table.
         num_matrices: matrices given at run time.
-        memo: what an engine derives from the plan and wants to keep, by engine name. Angles are never
-            in it, so it stays valid as long as the plan lives.
+        memo: what an engine derives from the plan and wants to keep, by engine name. Angles are
+            never in it, so it stays valid as long as the plan lives.
     """
 
     num_qubits: int

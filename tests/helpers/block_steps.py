@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +63,15 @@ def block_steps(block: Block, fused: Fused) -> list[Step]:
     """Steps on wires that do the same as a block."""
     if isinstance(block, Cx):
         return [
-            Step(Structure.PERMUTATION, (block.target,), (block.control,), 1, permutation=[1, 0])  # type: ignore[arg-type]
+            Step(
+                Structure.PERMUTATION,
+                (block.target,),
+                (block.control,),
+                1,
+                permutation=np.array([1, 0]),
+            )
         ]
-    controls = {
+    controls: dict[str, Any] = {
         "controls": tuple(wire for wire, _ in block.controls),
         "control_state": sum(bit << k for k, (_, bit) in enumerate(block.controls)),
     }
@@ -76,59 +83,59 @@ def block_steps(block: Block, fused: Fused) -> list[Step]:
     if isinstance(block, Exchange):
         images = np.arange(1 << len(block.wires))
         images[[block.first, block.second]] = block.second, block.first
-        return [Step(Structure.PERMUTATION, block.wires, permutation=images, **controls)]  # type: ignore[arg-type]
+        return [Step(Structure.PERMUTATION, block.wires, permutation=images, **controls)]
     return [_local(block, fused, controls)]
 
 
-def _factor(wire: int, factor: Source, fused: Fused, controls: dict[str, object]) -> Step:
+def _factor(wire: int, factor: Source, fused: Fused, controls: dict[str, Any]) -> Step:
     if isinstance(factor, Slot):
         word = "XYZ"[factor.axis]
-        return Step(Structure.ROTATION, (wire,), slots=(factor.column,), word=word, **controls)  # type: ignore[arg-type]
+        return Step(Structure.ROTATION, (wire,), slots=(factor.column,), word=word, **controls)
     if isinstance(factor, Constant):
         matrix = quaternion_matrix(factor.values)
-        return Step(Structure.DENSE, (wire,), matrix=matrix, **controls)  # type: ignore[arg-type]
+        return Step(Structure.DENSE, (wire,), matrix=matrix, **controls)
     assert isinstance(factor, Made)
     made = fused.functions[factor.group]
     function = Special(made.function, phase=False)
     slots = made.slots[factor.member]
-    return Step(Structure.DENSE, (wire,), function=function, slots=slots, **controls)  # type: ignore[arg-type]
+    return Step(Structure.DENSE, (wire,), function=function, slots=slots, **controls)
 
 
 def _pair(
-    x: int, z: int, source: Source, sign: int, fused: Fused, controls: dict[str, object]
+    x: int, z: int, source: Source, sign: int, fused: Fused, controls: dict[str, Any]
 ) -> Step:
     wires = bits_of(x | z)
     word = "".join(PAULIS[(x >> w) & 1, (z >> w) & 1] for w in wires)
     if isinstance(source, Slot):
         assert sign == 1
-        fields = {"slots": (source.column,), "word": word}
-        return Step(Structure.ROTATION, wires, **fields, **controls)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {"slots": (source.column,), "word": word}
+        return Step(Structure.ROTATION, wires, **fields, **controls)
     if isinstance(source, Constant):
         angle = 2 * np.arctan2(source.values[1], source.values[0])
         if x == 0 and z == 0:
             phase = np.exp(0.5j * np.array([angle]))
-            return Step(Structure.DIAGONAL, (), matrix=phase, **controls)  # type: ignore[arg-type]
+            return Step(Structure.DIAGONAL, (), matrix=phase, **controls)
         angle = sign * (angle if x else -angle)
-        return Step(Structure.ROTATION, wires, angle=angle, word=word, **controls)  # type: ignore[arg-type]
+        return Step(Structure.ROTATION, wires, angle=angle, word=word, **controls)
     assert isinstance(source, Made)
     made = fused.functions[source.group]
     function, slots = Special(made.function, phase=True), made.slots[source.member]
-    return Step(Structure.DIAGONAL, (), function=function, slots=slots, **controls)  # type: ignore[arg-type]
+    return Step(Structure.DIAGONAL, (), function=function, slots=slots, **controls)
 
 
-def _local(block: Table | Matrix, fused: Fused, controls: dict[str, object]) -> Step:
+def _local(block: Table | Matrix, fused: Fused, controls: dict[str, Any]) -> Step:
     structure = Structure.DIAGONAL if isinstance(block, Table) else Structure.DENSE
     source, size = block.source, 1 << len(block.wires)
     if isinstance(source, Given):
-        return Step(structure, block.wires, source=source.source, **controls)  # type: ignore[arg-type]
+        return Step(structure, block.wires, source=source.source, **controls)
     if isinstance(source, Made):
         made = fused.functions[source.group]
-        fields = {"function": made.function, "slots": made.slots[source.member]}
-        return Step(structure, block.wires, **fields, **controls)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {"function": made.function, "slots": made.slots[source.member]}
+        return Step(structure, block.wires, **fields, **controls)
     assert isinstance(source, Constant)
     matrix = _complex(source.values)
     matrix = matrix if isinstance(block, Table) else matrix.reshape(size, size)
-    return Step(structure, block.wires, matrix=matrix, **controls)  # type: ignore[arg-type]
+    return Step(structure, block.wires, matrix=matrix, **controls)
 
 
 def blocks_plan(fused: Fused, blocks: Iterable[Block]) -> Plan:

@@ -9,7 +9,7 @@ import pytest
 
 import autodiff as ad
 from circuits import Circuit, Input, Parameter
-from circuits.drawing.angle_text import angle_text, leaf_names, number_text
+from circuits.drawing.expressions import angle_text, leaf_names, number_text
 
 A, B = Parameter(0.7, name="a"), Parameter(-0.4, name="b")
 W, X = Parameter([0.2, 0.5, 0.9], name="w"), Input("x", 3)

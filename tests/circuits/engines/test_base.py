@@ -1,0 +1,33 @@
+"""Which gradients a call wants, precisions and batch sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from circuits.engines.base import Wanted, check_batch, real_dtype
+
+
+@pytest.mark.parametrize(
+    ("angles", "any_slot", "by_slot"),
+    [
+        (True, True, [True, True]),
+        (False, False, [False, False]),
+        ((False, True), True, [False, True]),
+        ((False, False), False, [False, False]),
+    ],
+)
+def test_wanted_slots(angles: bool | tuple[bool, ...], any_slot: bool, by_slot: list[bool]) -> None:
+    wanted = Wanted(angles=angles)
+    assert wanted.slots is any_slot
+    assert [wanted.wants_slot(slot) for slot in range(2)] == by_slot
+
+
+def test_real_dtype_has_the_same_precision() -> None:
+    assert real_dtype(np.dtype(np.complex64)) == np.float32
+    assert real_dtype(np.dtype(np.complex128)) == np.float64
+
+
+def test_batch_is_that_of_the_largest_operand() -> None:
+    assert check_batch([np.zeros((1, 2)), None, np.zeros((5, 1))]) == 5
+    assert check_batch([]) == 1
