@@ -17,7 +17,7 @@ from autodiff.dispatch import apply, traced_constant
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
 from autodiff.errors import GradientError, ShapeError, VersionError
 from autodiff.modes import enable_grad, modes, no_grad
-from autodiff.node import Autograd, Cell, History, Lazy, Node, Queued, State
+from autodiff.node import Autograd, Cell, History, Node, Queued, Slice, State
 from autodiff.ops.declare import fit
 from autodiff.storage import Storage, next_serial
 from autodiff.table import OPS
@@ -25,7 +25,7 @@ from autodiff.tensors import Tensor
 
 Seeds = Sequence[tuple[Tensor, Tensor]]
 Key = int | tuple[int, int]
-Results = dict[Key, tuple[Tensor, Tensor | Lazy]]
+Results = dict[Key, tuple[Tensor, Tensor | Slice]]
 
 _accumulating = threading.Lock()  # two threads may accumulate into one leaf
 
@@ -143,7 +143,7 @@ class Sweep:
         for x, g in zip(node.inputs, cotangents, strict=True):
             if g is None or not x._meta.requires_grad:
                 continue
-            if isinstance(g, Lazy):
+            if isinstance(g, Slice):
                 if g.shape == x._cell.shape and g.dtype == x._cell.dtype:
                     add_cotangent(pending, x, g)
                     continue
@@ -191,19 +191,20 @@ class Sweep:
 
     def install(self) -> None:
         """Accumulate into leaves and retained intermediates."""
+        queued = bool(modes.queues)
         with _accumulating, enable_grad() if self.create else no_grad():
             for tensor, g in self.results.values():
                 meta = tensor._meta
                 if meta.history is not None and not meta.retains_grad:
                     continue
                 present = meta.grad if meta.raw_grad is not None else None
-                if present is None and isinstance(g, Lazy):
-                    # While ops are queued, its own join the pass that they belong to.
-                    meta.raw_grad = g.tensor() if modes.queues else g
-                elif present is None:
-                    meta.raw_grad = self.own(evaluated(g))
-                else:
+                if present is not None:
                     meta.grad = apply(OPS["add"], present, evaluated(g))
+                elif isinstance(g, Slice):
+                    # While ops are queued, its own join the pass that they belong to.
+                    meta.raw_grad = g.tensor() if queued else g
+                else:
+                    meta.raw_grad = self.own(evaluated(g))
 
     def own(self, g: Tensor) -> Tensor:
         """Return ``g`` with memory that no seed, operand or other gradient shares."""
@@ -247,14 +248,15 @@ def key_of(meta: Autograd) -> Key:
     return id(meta) if meta.history is None else (id(meta.history), meta.index)
 
 
-def evaluated(g: Tensor | Lazy) -> Tensor:
+def evaluated(g: Tensor | Slice) -> Tensor:
     """Return a cotangent as a Tensor."""
-    return g.tensor() if isinstance(g, Lazy) else g
+    return g.tensor() if isinstance(g, Slice) else g
 
 
-def add_cotangent(pending: Results, x: Tensor, g: Tensor | Lazy) -> None:
+def add_cotangent(pending: Results, x: Tensor, g: Tensor | Slice) -> None:
     """Add ``g`` to what ``x`` has received so far."""
-    key = key_of(x._meta)
+    meta = x._meta
+    key = id(meta) if meta.history is None else key_of(meta)
     entry = pending.get(key)
     if entry is None:
         pending[key] = (x, g)

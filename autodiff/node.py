@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from math import prod
@@ -14,7 +13,7 @@ from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, TraceError
 from autodiff.sites import call_site, line_of
 from autodiff.storage import Storage
-from autodiff.table import OPS
+from autodiff.table import FUNCTIONS, OPS
 
 if TYPE_CHECKING:
     from autodiff.tensors import Tensor
@@ -23,7 +22,7 @@ Shape = tuple[int, ...]
 Meta = tuple[Shape, DType]
 # Any below: attrs are whatever an op's row says, frozen.
 Attrs = Mapping[str, Any]
-Cotangents = Sequence["Tensor | Lazy | None"]
+Cotangents = Sequence["Tensor | Slice | None"]
 Rule = Callable[..., Cotangents]
 
 #: Bytes up to which a host read of a part moves the whole storage, so that the next one is free.
@@ -46,7 +45,7 @@ class Op:
         forward: ``forward(xp, *arrays, **attrs)`` to one array or a tuple: the public outputs, then
             those that only the rule reads.
         vjp: ``vjp(gs, outs, inputs, **attrs)`` to one cotangent an input (or None). All are tensors
-            (or Lazy ones) and the rule consists of tensor ops. ``gs`` holds one cotangent a public
+            (or Slices) and the rule consists of tensor ops. ``gs`` holds one cotangent a public
             output, None where none arrived. Broadcasting, projection to real and dtype are put
             right by the machinery, not by the rule. ``outs`` have no history, but where the pass
             is recorded (``create_graph``) the public ones have theirs.
@@ -263,17 +262,27 @@ class History:
         self.versions = [cell.version for cell in cells] if cells else []
 
 
-class Lazy(ABC):
-    """A cotangent without history that becomes a Tensor, in memory of its own, when it is read."""
+class Slice:
+    """A cotangent that is part of a flat one: a Tensor is made of it only when it is read.
 
-    __slots__ = ("dtype",)
+    A circuit with hundreds of scalar Parameters has one flat gradient; a Tensor for each of them
+    would cost more than the gradient itself. The flat tensor has no history.
+    """
 
-    dtype: DType
-    shape: Shape
+    __slots__ = ("dtype", "flat", "shape", "start")
 
-    @abstractmethod
+    def __init__(self, flat: Tensor, start: int, shape: Shape) -> None:
+        self.flat = flat
+        self.start = start
+        self.shape = shape
+        self.dtype = flat._cell.dtype
+
     def tensor(self) -> Tensor:
-        """Make the Tensor."""
+        """Return the gradient in memory of its own."""
+        stop = self.start + prod(self.shape)
+        part = FUNCTIONS["getitem"](self.flat, slice(self.start, stop))
+        made: Tensor = FUNCTIONS["copy"](FUNCTIONS["reshape"](part, self.shape))
+        return made
 
 
 class Autograd:
@@ -286,7 +295,7 @@ class Autograd:
 
     def __init__(self, requires_grad: bool = False, history: History | None = None, index: int = 0):
         self.requires_grad = requires_grad
-        self.raw_grad: Tensor | Lazy | None = None  # as backward left it; ``grad`` is for reading
+        self.raw_grad: Tensor | Slice | None = None  # as backward left it; ``grad`` is for reading
         self.history = history
         self.index = index
         self.retains_grad = False
@@ -299,7 +308,7 @@ class Autograd:
     def grad(self) -> Tensor | None:
         """The gradient as a Tensor."""
         gradient = self.raw_grad
-        if isinstance(gradient, Lazy):
+        if isinstance(gradient, Slice):
             gradient = self.raw_grad = gradient.tensor()
         return gradient
 

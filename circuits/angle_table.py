@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Program, Tensor
-from autodiff.deferred import Slice
 from autodiff.dispatch import apply, constant
-from autodiff.node import Lazy, Op
+from autodiff.node import Op, Slice
 from circuits.angles import Angle
 from circuits.first_order import refuse_second_order
 
@@ -86,6 +85,27 @@ class AngleTable:
             tuple(leaves),
             tuple([program for _, program in programs.values()]),
         )
+
+    def parts(self, operands: Sequence[Tensor], batched: tuple[bool, ...]) -> tuple[Part, ...]:
+        """Return where the elements of the operands stand; those of single samples are kept."""
+        key = (len(operands), operands[0].shape)
+        single = not any(batched)
+        if single and key in self._single_parts:
+            return self._single_parts[key]
+        found, start = [], 0
+        for x, flag in zip(operands, batched, strict=True):
+            shape = x.shape
+            size = prod(shape[1:]) if flag else prod(shape)
+            found.append(Part(start, size, shape, flag))
+            start += size
+        if single:
+            self._single_parts[key] = tuple(found)
+        return tuple(found)
+
+    @cached_property
+    def _single_parts(self) -> dict[tuple[int, tuple[int, ...]], tuple[Part, ...]]:
+        """Parts without a batch: by the operands' number and the first one's shape, all follow."""
+        return {}
 
     @cached_property
     def _fixed(self) -> Tensor:
@@ -181,35 +201,48 @@ class Part(NamedTuple):
     batched: bool
 
 
-def _parts(inputs: Sequence[Tensor], batched: Sequence[bool]) -> tuple[Part, ...]:
-    parts, start = [], 0
-    for x, flag in zip(inputs, batched, strict=True):
-        shape = x._cell.shape
-        size = prod(shape[1:]) if flag else prod(shape)
-        parts.append(Part(start, size, shape, flag))
-        start += size
-    return tuple(parts)
-
-
 def _rule(
     gs: Sequence[Tensor],
     outs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     table: AngleTable,
     batched: tuple[bool, ...],
-) -> Sequence[Tensor | Lazy | None]:
-    parts = _parts(inputs, batched)
+) -> Sequence[Tensor | Slice | None]:
+    parts = table.parts(inputs, batched)
     flat, *rest = apply(_ASSEMBLE_VJP, gs[0], table=table, parts=parts)
     own = iter(rest)
-    made: list[Tensor | Lazy | None] = []
-    for part in parts:
-        if part.batched:
-            made.append(next(own))
-        else:
-            slice_ = Slice(flat, part.start, part.shape)
-            # A recorded pass needs the history, which only ops on ``flat`` keep.
-            made.append(slice_.tensor() if flat.requires_grad else slice_)
+    made = [next(own) if part.batched else Slice(flat, part.start, part.shape) for part in parts]
+    if flat.requires_grad:
+        # A recorded pass needs the history, which only ops on ``flat`` keep.
+        return [g.tensor() if isinstance(g, Slice) else g for g in made]
     return made
+
+
+def wanted_slots(angles: Tensor) -> bool | tuple[bool, ...]:
+    """Return which angles need a gradient: those that a leaf with ``requires_grad`` enters.
+
+    Args:
+        angles: what ``AngleTable.evaluate`` gave, or a Tensor made of it.
+
+    Returns:
+        One flag for all slots, or one a slot.
+    """
+    if not angles.requires_grad:
+        return False
+    history = angles._meta.history
+    node = None if history is None else history.node
+    if node is None or node.op is not _ASSEMBLE:
+        return True
+    needs = [x._meta.requires_grad for x in node.inputs]
+    if all(needs):
+        return True
+    table: AngleTable = node.attrs["table"]
+    sizes = [part.size for part in table.parts(node.inputs, node.attrs["batched"])]
+    entries = table.by_slot
+    asked = np.repeat(needs, sizes)[entries.origins]
+    flags = np.zeros(len(table.offsets), bool)
+    flags[entries.places] = np.logical_or.reduceat(asked, entries.firsts)
+    return tuple(flags.tolist())
 
 
 def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:

@@ -26,6 +26,7 @@ from circuits.instruction import (
 )
 from circuits.leaves import Leaves
 from circuits.measurements import Measurements
+from circuits.plan_methods import PlanMethods
 from circuits.run_methods import RunMethods
 from circuits.serialize import clone, from_text, pickled, to_text
 
@@ -35,7 +36,7 @@ else:
     _GateMethods = object
 
 
-class Circuit(RunMethods, DrawMethods, _GateMethods):
+class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
     """A parametrised quantum circuit on ``num_qubits`` qubits that start in |0...0>.
 
     Every gate of the table is a method, angles first: ``qc.rx(theta, 0)``. Gate calls return the

@@ -20,6 +20,7 @@ from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.dtypes import DType, real_dtype
 from autodiff.node import Meta, Op, Shape
+from circuits.angle_table import wanted_slots
 from circuits.engines.base import Engine, Wanted
 from circuits.first_order import refuse_second_order
 from circuits.plan.steps import Plan
@@ -136,7 +137,7 @@ def _evolve_vjp(
 def _wanted_parts(gradients: Any, wanted: Wanted) -> list[Any]:
     """Return what was asked for, in the order state, angles, coefficients, matrices."""
     parts = [gradients.state] if wanted.state else []
-    parts += [gradients.angles] if wanted.angles else []
+    parts += [gradients.angles] if wanted.slots else []
     parts += [gradients.coefficients] if wanted.coefficients else []
     return parts + (list(gradients.matrices) if wanted.matrices else [])
 
@@ -151,7 +152,7 @@ def _gradient_metas(
     """Shape rule of a reverse call: what is wanted, per sample, in the order of _wanted_parts."""
     lead, real = state[0][:-1], real_dtype(state[1])
     metas = [state] if wanted.state else []
-    metas += [((*lead, angles[0][-1]), real)] if wanted.angles else []
+    metas += [((*lead, angles[0][-1]), real)] if wanted.slots else []
     if wanted.coefficients:
         assert coefficients is not None
         metas.append(((*lead, coefficients[0][-1]), real))
@@ -171,10 +172,10 @@ def _evolve_rule(
 ) -> list[Tensor | None]:
     state, angles, *matrices = inputs
     wanted = Wanted(
-        state.requires_grad, angles.requires_grad, any(m.requires_grad for m in matrices)
+        state.requires_grad, wanted_slots(angles), any(m.requires_grad for m in matrices)
     )
     parts = apply(_EVOLVE_VJP, gs[0], outs[0], angles, *matrices, wanted=wanted, **attrs)
-    return _spread(parts, [wanted.state, wanted.angles, *[wanted.matrices] * len(matrices)])
+    return _spread(parts, [wanted.state, wanted.slots, *[wanted.matrices] * len(matrices)])
 
 
 def _evolve_meta(state: Meta, angles: Meta, *matrices: Meta, **attrs: Any) -> tuple[Meta, ...]:
@@ -308,13 +309,13 @@ def _expectation_rule(
     state, angles, coefficients, *matrices = inputs
     wanted = Wanted(
         state.requires_grad,
-        angles.requires_grad,
+        wanted_slots(angles),
         any(m.requires_grad for m in matrices),
         coefficients.requires_grad,
     )
     operands = (gs[0], outs[1], angles, coefficients, *matrices)
     parts = apply(_EXPECTATION_VJP, *operands, wanted=wanted, **attrs)
-    asked = [wanted.state, wanted.angles, wanted.coefficients]
+    asked = [wanted.state, wanted.slots, wanted.coefficients]
     return _spread(parts, [*asked, *[wanted.matrices] * len(matrices)])
 
 

@@ -17,12 +17,15 @@ from autodiff.dispatch import constant
 from autodiff.dtypes import C64, C128, DType
 from circuits.errors import StateError
 from circuits.instruction import checked_qubits, listed
+from circuits.plan.memory import require_memory
 
 _KEPT = 1 << 14
 """States up to this size are made once and kept; larger ones are cheap beside their use."""
 
 
 def _zero_state(num_qubits: int, dtype: DType) -> Tensor:
+    # The start and a final state: less than that no run needs.
+    require_memory(2 * dtype.itemsize << num_qubits, f"a run of {num_qubits} qubits, {dtype},")
     amplitudes = np.zeros(1 << num_qubits, dtype)
     amplitudes[0] = 1
     return constant(amplitudes)

@@ -12,6 +12,7 @@ it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.plan.forecast import Outline
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
 
@@ -108,6 +110,30 @@ class Engine(ABC):
         ``(B, K)``, the cotangent of the values; then the sweep starts from
         lambda = sum_t 2 w[rows[t]] c_t O_t psi.
         """
+
+    def outline(
+        self,
+        plan: Plan,
+        batch: int,
+        dtype: np.dtype[np.complexfloating[Any]],
+        terms: Terms | None = None,
+    ) -> Outline:
+        """Say how a plan would run; this is the outline of an engine that keeps to the steps.
+
+        Memory: nine arrays of the states, for a step's operands and products and for what a
+        reverse call has beside the final states, and 40 bytes an amplitude for lists of indices.
+        """
+        states, indices = batch * dtype.itemsize << plan.num_qubits, 40 << plan.num_qubits
+        kinds = Counter(step.structure.value for step in plan.steps)
+        return Outline(
+            layout="arrays",
+            reason="steps act one by one, nothing is fused",
+            blocks=dict(kinds.most_common()),
+            stages=(1,) * len(plan.steps),
+            threads=1,
+            forward_bytes=5 * states + indices,
+            reverse_bytes=9 * states + indices,
+        )
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

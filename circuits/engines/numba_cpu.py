@@ -13,17 +13,13 @@ from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_kernels_stages as stages
 from circuits.engines.base import Engine, Gradients, Wanted, check_batch, real_dtype
 from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
-from circuits.engines.numba_threads import get_num_threads, run_team
+from circuits.engines.numba_outline import outline
+from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
+from circuits.plan.forecast import Outline
+from circuits.plan.memory import require_memory
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
 
-SHARED_WORK = 1 << 17
-"""Rows times instructions of all blocks from which on threads share them: some 200 microseconds."""
-
-SHARED_QUBITS = 15
-"""Width from which on threads share the stages of one state."""
-
-_PAGE = 512
 _NONE = {np.dtype(kind): np.zeros((1, 0), kind) for kind in (np.float32, np.float64)}
 for _array in _NONE.values():
     _array.flags.writeable = False
@@ -55,6 +51,7 @@ class NumbaEngine(Engine):
         """Apply the plan to every sample, then measure."""
         program, real = self._program(plan), real_dtype(state.dtype)
         batch = check_batch([state, angles, *matrices, coefficients])
+        require_memory(batch * state.dtype.itemsize * state.shape[1], "a run's final states")
         shape = program.shape(batch, real, terms)
         call = program.call(shape, batch, None)
         columns, _ = program.make_columns(angles, matrices, real)
@@ -136,11 +133,21 @@ class NumbaEngine(Engine):
             coefficients=by_term if wanted.coefficients else None,
         )
 
+    def outline(
+        self,
+        plan: Plan,
+        batch: int,
+        dtype: np.dtype[np.complexfloating[Any]],
+        terms: Terms | None = None,
+    ) -> Outline:
+        """Say how the plan would run."""
+        return outline(self._program(plan), batch, dtype, terms)
+
     def _run_blocks(
         self, driver: Any, call: Call, operands: tuple[Any, ...], real: np.dtype[Any]
     ) -> None:
         """Run a driver of whole programs: threads share the blocks."""
-        team = min(call.blocks, get_num_threads()) if call.work > SHARED_WORK else 1
+        team = block_team(call.blocks, call.work)
         room = self._workspace(team, call.size, real)
         run_team(driver, (*operands, room, np.zeros(2, np.int64)), team)
 
@@ -149,8 +156,7 @@ class NumbaEngine(Engine):
     ) -> None:
         """Run a driver of staged programs: threads share the tiles."""
         lanes, real = shape.layout.lanes, shape.layout.schedule.fixed.dtype
-        wide = len(shape.layout.schedule.places) >= SHARED_QUBITS
-        team = min(get_num_threads(), call.blocks) if wide else 1
+        team = stage_team(call.blocks, len(shape.layout.schedule.places))
         room = self._workspace(team + 1, call.size, real)
         parts = [np.empty((call.blocks, (shape.atoms + 1) * lanes), real)]
         if driver is stages.reverse_stages:
@@ -161,7 +167,7 @@ class NumbaEngine(Engine):
 
     def _workspace(self, count: int, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return room that only this call's threads use, kept from call to call."""
-        size = -(-size // _PAGE) * _PAGE
+        count, size = workspace_shape(count, size)
         work: NDArray[Any] | None = getattr(self._local, dtype.char, None)
         if work is None or work.shape[0] < count or work.shape[1] < size:
             if work is not None:
@@ -175,6 +181,7 @@ class NumbaEngine(Engine):
         name = "states_" + dtype.char
         found: NDArray[Any] | None = getattr(self._local, name, None)
         if found is None or found.shape[1] != size:
+            require_memory(2 * size * dtype.itemsize, "the reverse sweep of one sample")
             found = np.empty((2, size), dtype)
             setattr(self._local, name, found)
         return found

@@ -157,7 +157,7 @@ class Program:
         """Return what a call runs."""
         layout = self.chosen.get((batch, dtype))
         if layout is None:
-            kind = self._kind(batch, dtype)
+            kind = self.kind(batch, dtype)
             if (kind, dtype) not in self.layouts:
                 self.layouts[kind, dtype] = self._lay_out(kind, dtype)
             layout = self.chosen[batch, dtype] = self.layouts[kind, dtype]
@@ -167,7 +167,8 @@ class Program:
             shape = layout.shapes[key] = _place(layout, words_of(key), dtype)
         return shape
 
-    def _kind(self, batch: int, dtype: Real) -> Kind:
+    def kind(self, batch: int, dtype: Real) -> Kind:
+        """Return how a call of that many samples is laid out."""
         n, lanes = self.plan.num_qubits, VECTOR_BYTES // dtype.itemsize
         bits = lanes.bit_length() - 1
         if n < bits + 2 or self.widest_matrix > n - bits:

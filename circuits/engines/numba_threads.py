@@ -8,6 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+SHARED_WORK = 1 << 17
+"""Rows times instructions of all blocks from which on threads share them: some 200 microseconds."""
+
+SHARED_QUBITS = 15
+"""Width from which on threads share the stages of one state."""
+
+_PAGE = 512
 _lock = threading.Lock()
 _pools: dict[int, ThreadPoolExecutor] = {}
 _limit = [0]
@@ -43,6 +50,21 @@ def set_num_threads(count: int) -> None:
             "Give the number of cores that calls may use."
         )
     _limit[0] = count
+
+
+def block_team(blocks: int, work: int) -> int:
+    """Return how many threads share a call's blocks; ``work`` is rows times instructions."""
+    return min(blocks, get_num_threads()) if work > SHARED_WORK else 1
+
+
+def stage_team(chunks: int, num_qubits: int) -> int:
+    """Return how many threads share the chunks of a staged call."""
+    return min(get_num_threads(), chunks) if num_qubits >= SHARED_QUBITS else 1
+
+
+def workspace_shape(count: int, size: int) -> tuple[int, int]:
+    """Return the shape of room for ``count`` threads: whole pages each."""
+    return count, -(-size // _PAGE) * _PAGE
 
 
 def _pool() -> ThreadPoolExecutor:

@@ -52,7 +52,7 @@ def test_without_helpers_the_caller_does_the_work() -> None:
 
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_has_helpers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("circuits.engines.numba_cpu.SHARED_WORK", 0)
+    monkeypatch.setattr("circuits.engines.numba_threads.SHARED_WORK", 0)
     threads.set_num_threads(2)
     program = random_program(Case(4, 9, np.complex128))
     engine = NumbaEngine()

@@ -1,0 +1,115 @@
+"""How much memory there is, and the refusal of what needs more. Linux's figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from circuits.errors import CapacityError
+
+UNCHECKED = 1 << 26
+"""Bytes below which nobody asks: reading the figures costs some 100 microseconds."""
+
+_ROOT = Path("/")
+
+
+def available_memory(root: Path = _ROOT) -> int:
+    """Return the bytes that this process may still use.
+
+    That is MemAvailable, or less where control groups have a limit: the limit minus what is in use
+    there, without the file cache that the kernel would give up.
+
+    Args:
+        root: where ``proc`` and ``sys`` are.
+
+    >>> available_memory() > 0
+    True
+    """
+    lines = (root / "proc/meminfo").read_text().splitlines()
+    figures = dict(line.split(":") for line in lines)
+    free = 1024 * int(figures["MemAvailable"].split()[0])
+    return max(0, min([free, *_group_rooms(root)]))
+
+
+def _group_rooms(root: Path) -> list[int]:
+    """Return what the limits of this process's control groups, and of those above, leave."""
+    listed = root / "proc/self/cgroup"
+    rooms: list[int] = []
+    for line in listed.read_text().splitlines() if listed.is_file() else ():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        top = root / ("sys/fs/cgroup/memory" if controllers else "sys/fs/cgroup")
+        here = top / path.lstrip("/")
+        while here == top or top in here.parents:
+            rooms += _room(here, second_version=not controllers)
+            here = here.parent
+    return rooms
+
+
+def _room(group: Path, *, second_version: bool) -> list[int]:
+    """Return what a group's limit leaves, if it has one."""
+    names = (
+        ("memory.max", "memory.current", "inactive_file")
+        if second_version
+        else ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+    )
+    limit, usage, statistics = group / names[0], group / names[1], group / "memory.stat"
+    if not limit.is_file() or not usage.is_file():
+        return []
+    text = limit.read_text().strip()
+    if text == "max":
+        return []
+    lines = statistics.read_text().splitlines() if statistics.is_file() else []
+    cached = int(dict(line.split() for line in lines).get(names[2], 0))
+    return [int(text) - int(usage.read_text()) + cached]
+
+
+def size_text(count: int) -> str:
+    """Return bytes for people.
+
+    >>> size_text(3 << 19), size_text(17)
+    ('1.5 MiB', '17 B')
+    """
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if value < 1024 or unit == "EiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}"
+
+
+def require_memory(count: int, what: str) -> None:
+    """Refuse what needs more memory than there is, before anything is allocated.
+
+    Args:
+        count: bytes.
+        what: needs them; the message begins with it.
+
+    Raises:
+        CapacityError: with both numbers and what to do.
+    """
+    if count < UNCHECKED:
+        return
+    available = available_memory()
+    if count > available:
+        raise CapacityError(
+            f"{what} needs {size_text(count)} of memory, got {size_text(available)} available. "
+            "Use dtype='complex64', fewer samples at once, or fewer qubits."
+        )
+
+
+def keeps_states(count: int, available: int | None = None) -> bool:
+    """Return whether final states are kept for a backward pass: in a quarter of the free memory.
+
+    Args:
+        count: bytes of the final states.
+        available: free bytes; None: those of now.
+
+    >>> keeps_states(100, 400), keeps_states(101, 400)
+    (True, False)
+    """
+    if available is None:
+        if count < UNCHECKED:
+            return True
+        available = available_memory()
+    return count <= available // 4

@@ -1,0 +1,100 @@
+"""Circuit.plan: what a run will be, before it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from circuits import binding
+from circuits.compiled_observables import compile_observables
+from circuits.engines.base import Engine
+from circuits.engines.registry import get_engine
+from circuits.errors import BindingError
+from circuits.instruction import checked_count
+from circuits.observable_base import Observable
+from circuits.plan.forecast import Forecast
+from circuits.plan.memory import available_memory, keeps_states, require_memory
+from circuits.run_methods import DEFAULT_ENGINE, checked_dtype, observable_list
+
+if TYPE_CHECKING:
+    from circuits.circuit import Circuit
+
+
+class PlanMethods:
+    """How a circuit will run."""
+
+    num_qubits: int
+
+    def plan(
+        self,
+        observable: Observable | Sequence[Observable] | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,  # Any: arrays or Tensors, as in a run
+        batch: int | None = None,
+        dtype: DTypeLike | None = None,
+        engine: str | Engine | None = None,
+    ) -> Forecast:
+        """Say how a run with its gradient would go; nothing of the state's size is allocated.
+
+        Args:
+            observable: what would be measured; None: the state.
+            inputs: as for a run; the samples are counted.
+            batch: number of samples, in place of inputs.
+            dtype: complex64 or complex128; as for a run.
+            engine: ``"numba"`` (the default) or ``"reference"``.
+
+        Returns:
+            Fused blocks, layout, stages, threads, and the peak memory in bytes; prints as a table.
+
+        Raises:
+            CapacityError: the run needs more memory than there is; both numbers are named.
+            BindingError: inputs that do not fit, or both inputs and a batch.
+
+        >>> from circuits import Circuit, Z
+        >>> forecast = Circuit(3).h(0).cx(0, 1).cx(1, 2).plan(Z(0), engine="reference")
+        >>> forecast.layout, len(forecast.stages)
+        ('arrays', 3)
+        """
+        circuit = cast("Circuit", self)
+        samples = _samples(circuit, inputs, batch)
+        chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+        compiled = circuit.compiled()
+        precision = np.dtype(checked_dtype(dtype) if dtype is not None else compiled.dtype)
+        start = precision.itemsize << self.num_qubits
+        what = f"a run of {self.num_qubits} qubits, {precision}, batch {samples},"
+        require_memory(start * (1 + samples), what)
+        terms = None
+        if observable is not None:
+            terms = compile_observables(observable_list(observable), self.num_qubits).terms
+        outline = chosen.outline(compiled.plan, samples, precision, terms)
+        peak = start + max(outline.forward_bytes, outline.reverse_bytes)
+        require_memory(peak, f"{what} with its gradient")
+        available = available_memory()
+        return Forecast(
+            num_qubits=self.num_qubits,
+            batch=samples,
+            dtype=str(precision),
+            engine=chosen.name,
+            why="the default" if engine is None else "as asked",
+            outline=outline,
+            forward_bytes=start + outline.forward_bytes,
+            peak_bytes=peak,
+            available_bytes=available,
+            keeps_states=keeps_states(start * samples, available),
+        )
+
+
+def _samples(
+    circuit: Circuit,
+    inputs: Mapping[str, Any] | None,  # Any: as above
+    batch: int | None,
+) -> int:
+    """Return the batch size of a run."""
+    if inputs is None:
+        return 1 if batch is None else checked_count(batch, 1, "plan needs a batch", BindingError)
+    if batch is not None:
+        raise BindingError(f"plan needs inputs or a batch, got both, batch={batch}. Leave one out.")
+    return binding.common_batch(binding.bind(circuit, inputs, None).operands) or 1
