@@ -11,7 +11,7 @@ from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DeviceMismatch, DTypeError, TraceError
 from autodiff.modes import modes
-from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State
+from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State, read_all
 from autodiff.pool import pool_of
 from autodiff.queue import queue_of, share
 from autodiff.sites import call_site
@@ -75,7 +75,7 @@ def _result(cell: Cell, history: History | None, index: int) -> Tensor:
 
 def _run(op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Cell, ...]:
     """Compute now, on the CPU."""
-    result = op.forward(_cpu.xp, *[x._cell.read() for x in inputs], **attrs)
+    result = op.forward(_cpu.xp, *read_all(inputs), **attrs)
     if op.view:
         return (_view_cell(result, inputs[0]._cell),)
     if type(result) is not tuple:
@@ -101,7 +101,7 @@ def _run_on_device(
             return queue.add(op, inputs, attrs, site)
         queue.run()
     backend = backend_of(device)
-    operands = [x._cell.read() for x in inputs]
+    operands = read_all(inputs)
     made = backend.launch(op.forward, operands, attrs, op.name, backend.storage_classes[0])
     if op.view:
         source = inputs[0]._cell

@@ -246,6 +246,19 @@ class Cell:
         return backend.view(base, self.shape, self.strides, self.offset, self.dtype)
 
 
+def read_all(inputs: Sequence[Tensor]) -> list[Array]:
+    """Return the arrays of concrete tensors, each on its device."""
+    arrays = []
+    for x in inputs:
+        cell = x._cell
+        storage = cell.storage
+        if storage is None or cell.strides is not None:
+            arrays.append(cell.read())
+        else:
+            arrays.append(storage.read(cell.device))
+    return arrays
+
+
 class History:
     """How to differentiate the outputs of one execution, until a backward pass drops the node.
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autodiff import Parameter, Tensor
+from autodiff import Parameter, ShapeError, Tensor
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
 from circuits.angles import Input
 from circuits.errors import BindingError
+from circuits.stacking import stacked
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
@@ -97,7 +98,9 @@ def common_batch(given: Sequence[Given]) -> int | None:
             "state the same number of rows."
         )
     if 0 in sizes:
-        raise BindingError("a run needs a batch of at least one sample, got an empty batch.")
+        raise BindingError(
+            "a run needs a batch of at least one sample, got an empty batch. Leave the call out."
+        )
     return sizes.pop() if sizes else None
 
 
@@ -123,15 +126,21 @@ def _feature(leaf: Input, inputs: Mapping[str, Any], home: str) -> Given:
 
 def _tensor(value: Any, dtype: DType, what: str, home: str = CPU) -> Tensor:
     """Return a real tensor of the leaf's dtype; a given Tensor keeps its history and its device."""
+    try:
+        value = stacked(value)
+    except ShapeError as error:
+        raise BindingError(f"{what} needs Tensors of one shape in a list: {error}") from error
     if not isinstance(value, Tensor):
         try:
             array = np.asarray(value)
         except ValueError as error:
             raise BindingError(
-                f"{what} needs rows of one length, a regular array: {error}."
-            ) from None
+                f"{what} needs rows of one length, got {error}. Give a regular array."
+            ) from error
         if array.dtype.kind not in "biuf":
-            raise BindingError(f"{what} needs real numbers, got dtype {array.dtype}.")
+            raise BindingError(
+                f"{what} needs real numbers, got dtype {array.dtype}. Convert it to float64."
+            )
         return Tensor(array, dtype=dtype, device=home)
     if is_complex(value.dtype) or value.dtype not in DIFFERENTIABLE:
         raise BindingError(
@@ -207,7 +216,9 @@ def resolve(circuit: Circuit, values: Mapping[Any, Any]) -> dict[int, Any]:
                 f"It has {names}."
             )
         if id(parameter._meta) in found:
-            raise BindingError(f"values need each Parameter once, got {key!r} twice.")
+            raise BindingError(
+                f"values need each Parameter once, got {key!r} twice. Leave one of them out."
+            )
         found[id(parameter._meta)] = value
     return found
 
@@ -219,11 +230,12 @@ def _single_keys(values: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
             yield key, value
             continue
         symbols = list(key)
-        array = value if isinstance(value, Tensor) else np.asarray(value)
+        given = stacked(value)
+        array = given if isinstance(given, Tensor) else np.asarray(given)
         if array.ndim == 0 or array.shape[-1] != len(symbols):
             raise BindingError(
                 f"values need one number for each of the {len(symbols)} elements of {key!r:.60}, "
-                f"got shape {array.shape}."
+                f"got shape {array.shape}. The last axis counts them."
             )
         yield from ((symbol, array[..., k]) for k, symbol in enumerate(symbols))
 
@@ -247,6 +259,8 @@ def assign(circuit: Circuit, values: Any) -> None:
     checked = [(p, _tensor(value, p.dtype, f"parameter {p.name or ''}")) for p, value in pairs]
     for p, value in checked:
         if value.shape != p.shape:
-            raise BindingError(f"assign needs shape {p.shape}, got {value.shape} for {p._label()}.")
+            raise BindingError(
+                f"assign needs shape {p.shape}, got {value.shape} for {p._label()}. Reshape it."
+            )
     for p, value in checked:
         p.set_(value)

@@ -7,8 +7,9 @@ and (theta * X(0)) @ Y(0) the factor 1j, so that a leaf keeps its identity and s
 from __future__ import annotations
 
 import numbers
+from cmath import isfinite
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from autodiff import F32, F64, Tensor
 from circuits.errors import ObservableError
 
 Number = float | complex
+NumberT = TypeVar("NumberT", float, complex)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ def as_coefficient(value: Any) -> Coefficient:  # Any: whatever the user gave
     """Return a coefficient: a float, a complex number, or the affine form of a Tensor.
 
     Raises:
-        ObservableError: anything but a number or a real Tensor of one element.
+        ObservableError: anything but a finite number or a real Tensor of one element.
 
     >>> as_coefficient(2)
     2.0
@@ -97,13 +99,21 @@ def as_coefficient(value: Any) -> Coefficient:  # Any: whatever the user gave
     if isinstance(value, np.ndarray) and value.shape == ():
         value = value.item()
     if isinstance(value, numbers.Real):
-        return float(value)
+        return _finite(float(value))
     if isinstance(value, numbers.Complex):
-        return complex(value)
+        return _finite(complex(value))
     raise ObservableError(
         "a coefficient needs a number or a real Tensor of one element, got "
         f"{type(value).__name__} {value!r:.60}. Convert it first; the product of Pauli words is @."
     )
+
+
+def _finite(number: NumberT) -> NumberT:
+    if not isfinite(number):
+        raise ObservableError(
+            f"a coefficient needs a finite number, got {number}. Check how it was computed."
+        )
+    return number
 
 
 def number_text(number: Number) -> str:

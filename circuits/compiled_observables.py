@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Tensor
+from autodiff.device import CPU
+from autodiff.node import State
 from circuits.angle_table import AngleTable, Entries
 from circuits.coefficients import Affine
 from circuits.errors import ObservableError
@@ -41,10 +43,27 @@ class CompiledObservables:
     def coefficients(self) -> Tensor:
         """Return the coefficients ``(T,)`` with present values, recorded for the Tensors.
 
-        The dtype is float64, or that of the Tensors where there are any.
+        The dtype is float64, or that of the Tensors where there are any. Values that a device
+        holds, or that are not computed yet, are not read: NaN among them gives NaN.
+
+        Raises:
+            ObservableError: a Tensor on the CPU that makes a coefficient NaN or infinite.
         """
         pairs = {id(x._meta): (x, False) for x in self.tensors}
-        return self._table.evaluate(list(pairs.values()), lambda x: pairs[id(x._meta)])
+        found = self._table.evaluate(list(pairs.values()), lambda x: pairs[id(x._meta)])
+        if pairs and found.device == CPU and found._cell.state is State.CONCRETE:
+            self._refuse_not_finite(found)
+        return found
+
+    def _refuse_not_finite(self, found: Tensor) -> None:
+        values = found.detach().numpy()
+        bad = ~np.isfinite(values)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise ObservableError(
+                f"expectation needs finite coefficients, got {values[k]} for term {k}, "
+                f"{self.terms.terms[k]}. Check the Tensors that it is made of."
+            )
 
 
 @dataclass(frozen=True, eq=False)

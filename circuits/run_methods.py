@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import autodiff as ad
-from autodiff import GradientError, Tensor
+from autodiff import DeviceMismatch, GradientError, Tensor
 from autodiff.device import canonical_device
 from autodiff.dtypes import C64, C128, DType
 from circuits import binding, execute, sampling, state
@@ -39,6 +39,11 @@ class Run:
     angles: Tensor
     matrices: tuple[Tensor, ...]
     engine: Engine
+    moved: bool
+
+    def coefficients(self, compiled: CompiledObservables) -> Tensor:
+        """Return the coefficients where the run is; Tensors move only where device= asks for it."""
+        return coefficients_on(compiled, self.state.device, moved=self.moved)
 
 
 class RunMethods:
@@ -48,7 +53,10 @@ class RunMethods:
         inputs: features by Input name, ``(size,)`` or ``(B, size)``.
         values: in place of the Parameters' values for this call: ``(P,)``, ``(B, P)`` or a mapping;
             a Tensor given there receives the gradient.
-        initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>; not normalised for you.
+        initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>, finite and not 0. ``sample``,
+            ``counts``, ``probabilities``, ``marginal``, ``variance`` and ``shots=`` need norm 1, to
+            1e-6 (complex64: 1e-3); the others take any norm, as derivatives with respect to
+            amplitudes leave the sphere.
         dtype: complex64 or complex128; by default complex64 if all Parameters and Inputs are
             float32.
         device: where to run; None: where Parameters and inputs are. The angles' way there and the
@@ -85,7 +93,14 @@ class RunMethods:
             angles = on_device(angles, home)
         if place:
             matrices = [on_device(m, home) for m in matrices]
-        return Run(compiled.plan, start, angles, tuple(matrices), chosen)
+        return Run(compiled.plan, start, angles, tuple(matrices), chosen, place is not None)
+
+    def _normalised_run(self, what: str, options: dict[str, Any]) -> Run:
+        """Return a run, or refuse an initial state of another norm than 1."""
+        run = self._run(**options)
+        if options.get("initial_state") is not None:
+            state.check_normalised(run.state, what)
+        return run
 
     def statevector(self, **options: Any) -> Tensor:
         """Return the final state ``(2**n,)`` or ``(B, 2**n)``, qubit 0 least significant.
@@ -127,8 +142,7 @@ class RunMethods:
         single = isinstance(observable, Observable)
         compiled = compile_observables(observable_list(observable), self.num_qubits)
         run = self._run(**options)
-        coefficients = on_device(compiled.coefficients(), run.state.device)
-        operands = (run.state, run.angles, coefficients, run.matrices)
+        operands = (run.state, run.angles, run.coefficients(compiled), run.matrices)
         fixed = (run.plan, compiled.terms, run.engine)
         if shots is None:
             return execute.expectation_of(*operands, *fixed, single=single)
@@ -143,9 +157,9 @@ class RunMethods:
         1.0
         """
         fixed_coefficients(observable, self.num_qubits)
-        run = self._run(**options)
+        run = self._normalised_run("variance needs", options)
         final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
-        return variance_of(final, observable, run.engine)
+        return variance_of(final, coefficients, compiled.terms, run.engine)
 
     def probabilities(self, qubits: int | Sequence[int] | None = None, **options: Any) -> Tensor:
         """Return the probabilities of the basis states, of all or of some qubits.
@@ -161,7 +175,9 @@ class RunMethods:
         >>> Circuit(2).x(1).probabilities([1], engine="reference").tolist()
         [0.0, 1.0]
         """
-        return state.probabilities_of(self.statevector(**options), qubits)
+        run = self._normalised_run("probabilities need", options)
+        final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
+        return state.probabilities_of(final, qubits)
 
     def marginal(self, qubits: int | Sequence[int], **options: Any) -> Tensor:
         """Return ``probabilities(qubits)``.
@@ -308,10 +324,27 @@ def fixed_coefficients(observable: Observable, num_qubits: int) -> CompiledObser
 def variance_of(final: Tensor, observable: Observable, engine: Engine) -> Tensor:
     """Return <O^2> - <O>^2 in a state ``(2**n,)`` or ``(B, 2**n)``: that of O|psi> and |psi>."""
     compiled = fixed_coefficients(observable, state.num_qubits_of(final))
-    coefficients = on_device(compiled.coefficients(), final.device)
+    coefficients = coefficients_on(compiled, final.device)
     moved = execute.apply_observable(final, coefficients, compiled.terms, engine)
     mean = state.overlap(final, moved).real
     return state.overlap(moved, moved).real - mean * mean
+
+
+def coefficients_on(compiled: CompiledObservables, device: str, *, moved: bool = False) -> Tensor:
+    """Return coefficients for a state on a device. Numbers go there; Tensors only if ``moved``.
+
+    Raises:
+        DeviceMismatch: coefficients made of Tensors on another device.
+    """
+    found = compiled.coefficients()
+    if moved or not compiled.tensors:
+        return on_device(found, device)
+    if found.device != device:
+        raise DeviceMismatch(
+            f"an expectation value on {device!r} needs coefficients there, got Tensors on "
+            f"{found.device!r}. Move them with .to({device!r}), or give device=."
+        )
+    return found
 
 
 def on_device(x: Tensor, device: str) -> Tensor:

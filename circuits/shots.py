@@ -16,11 +16,9 @@ from circuits.execute import expectation_of
 from circuits.first_order import refuse_sampled
 from circuits.plan.steps import Plan
 from circuits.plan.terms import PauliTerm, ProjectorTerm, Terms
+from circuits.state import check_normalised
 
 # Any in this file: forwards take a backend's arrays.
-
-_ROUNDING = 1e-5
-"""How far from 1 a norm may be, in either precision."""
 
 
 def sampled_expectation(
@@ -48,22 +46,12 @@ def sampled_expectation(
                 f"shots need Pauli words and projectors, got {type(term).__name__}. "
                 "Decompose the matrix into Pauli words, or leave shots out."
             )
-    _check_normalised(state)
+    check_normalised(state, "shots need")
     each = Terms(terms.num_qubits, terms.terms, np.arange(len(terms.terms)), len(terms.terms))
     ones = Tensor(np.ones(len(terms.terms)), device=state.device)
     exact = expectation_of(state, angles, ones, matrices, plan, each, engine, single=False)
     drawn = _draw(exact.numpy(), terms, shots, generator)
     return apply(_SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single)
-
-
-def _check_normalised(state: Tensor) -> None:
-    norm = np.linalg.norm(state.numpy(), axis=-1)
-    off = float(np.abs(norm - 1).max(initial=0.0))
-    if not off < _ROUNDING:
-        raise StateError(
-            f"shots need a normalised initial state, got a norm that is off by {off:.3g}. "
-            "Divide it by its norm."
-        )
 
 
 def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) -> Any:

@@ -10,17 +10,23 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import autodiff as ad
-from autodiff import DTypeError, Tensor
+from autodiff import DTypeError, ShapeError, Tensor
 from autodiff.dispatch import constant
 from autodiff.dtypes import C64, C128, DType
+from autodiff.node import State
 from circuits.errors import StateError
 from circuits.instruction import checked_qubits, listed
 from circuits.plan.memory import require_memory
+from circuits.stacking import stacked
 
 _KEPT = 1 << 14
 """States up to this size are made once and kept; larger ones are cheap beside their use."""
+
+_ROUNDING = {C64: 1e-3, C128: 1e-6}
+"""How far from 1 a norm may be."""
 
 
 def _zero_state(num_qubits: int, dtype: DType) -> Tensor:
@@ -45,21 +51,56 @@ def initial_state(given: Any, num_qubits: int, dtype: DType) -> Tensor:  # Any: 
     """Return the state that a run starts from, in the run's dtype.
 
     Raises:
-        StateError: not of shape ``(2**n,)`` or ``(B, 2**n)``, or not numeric.
+        StateError: not of shape ``(2**n,)`` or ``(B, 2**n)``, not numeric, or an array with NaN,
+            infinity or a row of zeros.
     """
     if given is None:
         return zero_state(num_qubits, dtype)
     try:
+        given = stacked(given)
         state = given if isinstance(given, Tensor) else Tensor(given)
-    except DTypeError as error:
-        raise StateError(f"an initial state needs amplitudes: {error}") from error
+    except (DTypeError, ShapeError) as error:
+        raise StateError(f"an initial state needs amplitudes. {error}") from error
     size = 1 << num_qubits
     if state.ndim not in (1, 2) or state.shape[-1] != size or 0 in state.shape:
         raise StateError(
             f"an initial state of {num_qubits} qubits needs shape ({size},) or (B, {size}), got "
             f"{state.shape}. Give one amplitude a basis state."
         )
+    if state is not given:
+        _refuse_no_state(state.numpy())
     return state if state.dtype == dtype else state.astype(dtype)
+
+
+def _refuse_no_state(amplitudes: NDArray[Any]) -> None:
+    finite = bool(np.isfinite(amplitudes).all())
+    if not finite or not amplitudes.any(axis=-1).all():
+        raise StateError(
+            "an initial state needs finite amplitudes that are not all 0, got "
+            f"{'a row of zeros' if finite else 'NaN or infinity'}. Check how it was computed."
+        )
+
+
+def check_normalised(state: Tensor, what: str) -> None:
+    """Refuse a state whose norm is not 1; one that is traced has no value to check.
+
+    Args:
+        state: ``(2**n,)`` or ``(B, 2**n)``, complex.
+        what: who needs it, with the verb.
+
+    Raises:
+        StateError: a norm that is off by more than 1e-6 (complex64: 1e-3).
+    """
+    if state._cell.state is State.ABSTRACT:
+        return
+    with ad.no_grad():
+        squares = overlap(state, state).real.numpy()
+    off = float(np.abs(np.sqrt(squares) - 1).max(initial=0.0))
+    if not off <= _ROUNDING[state.dtype]:
+        raise StateError(
+            f"{what} a normalised initial state, got a norm that is off by {off:.3g}. "
+            "Divide it by its norm: state / np.linalg.norm(state, axis=-1, keepdims=True)."
+        )
 
 
 def num_qubits_of(state: Tensor) -> int:
@@ -76,7 +117,7 @@ def num_qubits_of(state: Tensor) -> int:
         )
     size = state.shape[-1]
     if size & (size - 1) or size == 0:
-        raise StateError(f"a state needs 2**n amplitudes, got {size}.")
+        raise StateError(f"a state needs 2**n amplitudes, got {size}. Pad it with zeros.")
     return size.bit_length() - 1
 
 
@@ -120,7 +161,10 @@ def overlap(a: Tensor, b: Tensor) -> Tensor:
         0.0
     """
     if num_qubits_of(a) != num_qubits_of(b):
-        raise StateError(f"an overlap needs states of one width, got {a.shape} and {b.shape}.")
+        raise StateError(
+            f"an overlap needs states of one width, got {a.shape} and {b.shape}. "
+            "Take both from circuits of the same number of qubits."
+        )
     return (a.conj() * b).sum(axis=-1)
 
 

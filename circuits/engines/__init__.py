@@ -1,0 +1,1 @@
+"""Engines: what runs a plan. Each is imported when it is first asked for."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_kernels_stages as stages
 from circuits.engines.base import Engine, Gradients, Wanted, check_batch, real_dtype
-from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
 from circuits.engines.numba_outline import outline
+from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
 from circuits.plan.forecast import Outline
 from circuits.plan.memory import require_memory
@@ -149,7 +149,7 @@ class NumbaEngine(Engine):
         """Run a driver of whole programs: threads share the blocks."""
         team = block_team(call.blocks, call.work)
         room = self._workspace(team, call.size, real)
-        run_team(driver, (*operands, room, np.zeros(2, np.int64)), team)
+        run_team(driver, (*operands, room, np.zeros(drivers.COUNTERS, np.int64)), team)
 
     def _run_stages(
         self, driver: Any, shape: Shape, call: Call, operands: tuple[Any, ...], batch: int

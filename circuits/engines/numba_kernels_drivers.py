@@ -1,12 +1,15 @@
 """Compiled drivers: whole programs on states that fit one tile, one call for all samples.
 
 A call's samples are blocks: one sample, or as many as a vector has lanes. Threads that run the same
-call claim blocks from a counter; a block's results do not depend on who computes it.
+call claim blocks from a counter; a block's results do not depend on who computes it. A call is over
+when the last block is done, not when the last one is claimed: a helper may still be at work.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from numba import types
 
 from circuits.engines.numba_kernels_gates import (
     BASE_MASK,
@@ -74,9 +77,26 @@ AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS, A
 )
 """Where the parts of a thread's workspace start; psi starts at 0."""
 
+JOINED, CLAIMED, DONE, COUNTERS = range(4)
+"""Counters of a call: threads that joined, blocks that were claimed, and blocks that are done."""
+
 NUMBERS = 14
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
+
+
+_yield = types.ExternalFunction("sched_yield", types.int32())
+
+
+@compiled
+def wait_for(control: Array, at: int, count: int) -> None:
+    """Wait until a counter has reached ``count``."""
+    spins = 0
+    while atomic_add(control, at, 0) < count:
+        spins += 1
+        if spins > 200:
+            _yield()
+            spins = 0
 
 
 @compiled
@@ -290,7 +310,7 @@ def forward(
     control: Array,
 ) -> None:
     """Apply a program to all samples and measure; run by every thread of the call."""
-    room = work[atomic_add(control, 0, 1)]
+    room = work[atomic_add(control, JOINED, 1)]
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, L = room, room[call[AT_OPERANDS] :]
     C, sums, scratch = (
@@ -300,7 +320,7 @@ def forward(
     )
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     while True:
-        block = atomic_add(control, 1, 1)
+        block = atomic_add(control, CLAIMED, 1)
         if block >= call[BLOCKS]:
             break
         sample = block * V if wide else block
@@ -318,6 +338,8 @@ def forward(
             sign_sums(words, projectors, signs, sums)
             store_values(sums, links, shares, coefficients, sample, wide, batch, values, nothing)
         store_rows(final, sample, wide, batch, b, k, zero, orders[1])
+        atomic_add(control, DONE, 1)
+    wait_for(control, DONE, call[BLOCKS])
 
 
 @compiled_driver
@@ -349,7 +371,7 @@ def reverse(  # budget: the order of a sweep
     control: Array,
 ) -> None:
     """Run the adjoint sweep for all samples; run by every thread of the call."""
-    room = work[atomic_add(control, 0, 1)]
+    room = work[atomic_add(control, JOINED, 1)]
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, c, L = room, room[call[AT_LAMBDA] :], room[call[AT_OPERANDS] :]
     C, sums, scratch = (
@@ -360,7 +382,7 @@ def reverse(  # budget: the order of a sweep
     E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     while True:
-        block = atomic_add(control, 1, 1)
+        block = atomic_add(control, CLAIMED, 1)
         if block >= call[BLOCKS]:
             break
         sample = block * V if wide else block
@@ -400,3 +422,5 @@ def reverse(  # budget: the order of a sweep
                 at = 3 * slots * V
                 multiply_rows(c, k, vload(L, at), vsub(vzero(b), vload(L, at + V)))
             store_rows(by_state, sample, wide, batch, c, k, zero, orders[0])
+        atomic_add(control, DONE, 1)
+    wait_for(control, DONE, call[BLOCKS])

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
-
 from circuits.engines.numba_kernels_drivers import (
     AT_COEFFICIENTS,
     AT_ENVIRONMENTS,
@@ -31,6 +29,7 @@ from circuits.engines.numba_kernels_drivers import (
     run_reverse,
     sign_sums,
     store_values,
+    wait_for,
 )
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
@@ -69,18 +68,6 @@ JOINED, COUNTERS = 0, 8
 claims and ends."""
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
-_yield = types.ExternalFunction("sched_yield", types.int32())
-
-
-@compiled
-def _wait(control: Array, at: int, count: int) -> None:
-    """Wait until a counter has reached ``count``."""
-    spins = 0
-    while atomic_add(control, at, 0) < count:
-        spins += 1
-        if spins > 200:
-            _yield()
-            spins = 0
 
 
 @compiled
@@ -171,7 +158,7 @@ def forward_stages(  # budget: the order of a pass
             prepare(ops, items, fixed, numbers, L, C, slots)
             _clear(sums.reshape(-1))
             atomic_add(control, own + 1, 1)
-        _wait(control, own + 1, 1)
+        wait_for(control, own + 1, 1)
         for s in range(passes.shape[0]):
             own += 2
             stage, first, last = passes[s, STAGE], passes[s, FIRST_OP], passes[s, LAST_OP]
@@ -205,7 +192,7 @@ def forward_stages(  # budget: the order of a pass
                     if passes[s, WRITE_PSI]:
                         store_rows(final, sample, zero, batch, room, k, base, orders[stage, 1])
                 atomic_add(control, own + 1, 1)
-            _wait(control, own + 1, chunks)
+            wait_for(control, own + 1, chunks)
         own += 2
         if atomic_add(control, own, 1) == 0:
             if count:
@@ -216,7 +203,7 @@ def forward_stages(  # budget: the order of a pass
                     total, links, shares, coefficients, sample, zero, batch, values, nothing
                 )
             atomic_add(control, own + 1, 1)
-        _wait(control, own + 1, 1)
+        wait_for(control, own + 1, 1)
         own += 2
 
 
@@ -276,7 +263,7 @@ def reverse_stages(  # budget: the order of a sweep
             _clear(sums.reshape(-1))
             _clear(environments.reshape(-1))
             atomic_add(control, own + 1, 1)
-        _wait(control, own + 1, 1)
+        wait_for(control, own + 1, 1)
         for s in range(passes.shape[0]):
             own += 2
             stage, first, last = passes[s, STAGE], passes[s, FIRST_OP], passes[s, LAST_OP]
@@ -332,7 +319,7 @@ def reverse_stages(  # budget: the order of a sweep
                             multiply_rows(c, k, vload(L, at), im)
                         store_rows(by_state, sample, zero, batch, c, k, there, orders[stage, 2])
                 atomic_add(control, own + 1, 1)
-            _wait(control, own + 1, chunks)
+            wait_for(control, own + 1, chunks)
         own += 2
         if atomic_add(control, own, 1) == 0:
             _clear(G)
@@ -349,5 +336,5 @@ def reverse_stages(  # budget: the order of a sweep
                     total, links, shares, coefficients, sample, zero, batch, nothing, by_term
                 )
             atomic_add(control, own + 1, 1)
-        _wait(control, own + 1, 1)
+        wait_for(control, own + 1, 1)
         own += 2

@@ -84,7 +84,10 @@ class Forecast:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.blocks.items())
         sizes = ", ".join(map(str, self.stages[:8])) + (", ..." if len(self.stages) > 8 else "")
         samples = "1 sample" if self.batch == 1 else f"{self.batch} samples"
-        kept = "kept" if self.keeps_states else "more than a quarter of that"
+        kept = "kept for the backward pass"
+        if not self.keeps_states:
+            kept = "more than a quarter of the available memory"
+        memory = f"{size_text(self.forward_bytes)}, with gradient {size_text(self.peak_bytes)}"
         rows = [
             ("run", f"{self.num_qubits} qubits, {self.dtype}, {samples}"),
             ("engine", f"{self.engine!r}, {self.why}"),
@@ -92,8 +95,7 @@ class Forecast:
             ("blocks", f"{sum(self.blocks.values())}" + (f": {kinds}" if kinds else "")),
             ("stages", f"{len(self.stages)}, of {sizes} instructions"),
             ("threads", str(self.threads)),
-            ("memory", f"{size_text(self.forward_bytes)}, with gradient "
-                       f"{size_text(self.peak_bytes)}; available {size_text(self.available_bytes)}"),
+            ("memory", f"{memory}; available {size_text(self.available_bytes)}"),
             ("final states", kept),
         ]
         return "\n".join(f"{name:<13}{text}" for name, text in rows)

@@ -82,12 +82,20 @@ class Step:
     @property
     def x_mask(self) -> int:
         """Bits that the rotation's word flips (letters X and Y)."""
-        return sum(1 << q for q, letter in zip(self.targets, self.word or "") if letter in "XY")
+        return sum(
+            1 << q
+            for q, letter in zip(self.targets, self.word or "", strict=False)
+            if letter in "XY"
+        )
 
     @property
     def z_mask(self) -> int:
         """Bits whose parity is the sign of the rotation's word (letters Z and Y)."""
-        return sum(1 << q for q, letter in zip(self.targets, self.word or "") if letter in "ZY")
+        return sum(
+            1 << q
+            for q, letter in zip(self.targets, self.word or "", strict=False)
+            if letter in "ZY"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,11 @@ def _words(operator: SparsePauliOp) -> list[tuple[Word, float]]:
             "PauliSum.from_qiskit needs numbers as coefficients, got a SparsePauliOp with symbols. "
             "Bind them with assign_parameters, or multiply PauliWords with our Parameters."
         )
+    if not np.isfinite(operator.coeffs).all():
+        raise ObservableError(
+            "PauliSum.from_qiskit needs finite coefficients, got NaN or infinity. "
+            "Check how the operator was computed."
+        )
     merged = operator.simplify(atol=0, rtol=0)
     coefficients = merged.coeffs
     largest = np.abs(coefficients).max(initial=0.0)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 from programs import Case, random_program
 
+from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_threads as threads
+from circuits.engines.base import Wanted
 from circuits.engines.numba_cpu import NumbaEngine
 
 
@@ -62,3 +65,32 @@ def test_a_forked_child_has_helpers_of_its_own(monkeypatch: pytest.MonkeyPatch) 
         again, _ = engine.forward(program.plan, program.state, program.angles, program.matrices)
         os._exit(0 if np.array_equal(final, again) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_a_call_ends_when_the_last_block_is_done(
+    direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it ended when the last block was claimed, while a helper was still computing it."""
+    ended: list[bool] = []
+
+    def with_a_slow_helper(driver: Any, args: tuple[Any, ...], team: int) -> None:
+        control = args[-1]
+        control[drivers.CLAIMED] = 1  # block 0 is a helper's
+        caller = Thread(target=driver, args=args)
+        caller.start()
+        caller.join(0.2)
+        ended.append(not caller.is_alive())
+        control[drivers.DONE] += 1
+        caller.join()
+
+    monkeypatch.setattr("circuits.engines.numba_cpu.run_team", with_a_slow_helper)
+    program = random_program(Case(3, 17, np.complex128))
+    operands = (program.angles, program.matrices)
+    engine = NumbaEngine()
+    if direction == "forward":
+        engine.forward(program.plan, program.state, *operands)
+    else:
+        wanted = Wanted(state=True)
+        engine.reverse(program.plan, program.state, *operands, wanted, cotangent=program.state)
+    assert ended == [False]

@@ -1,0 +1,161 @@
+"""Circuit.plan: its memory is what a run takes, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from circuits import CapacityError, Circuit, Input, Parameter, X, Z, state
+from circuits.errors import BindingError, EngineError
+from circuits.observable_base import Observable
+from circuits.plan import memory
+
+OBSERVABLE = Z(0) + 0.5 * X(1)
+
+
+def layered(
+    num_qubits: int, layers: int, *, batched: bool = False, single: bool = False
+) -> Circuit:
+    circuit = Circuit(num_qubits)
+    kind = np.float32 if single else np.float64
+    if batched:
+        x = Input("x", num_qubits, dtype=kind)
+        for q in range(num_qubits):
+            circuit.rx(x[q], q)
+    for k in range(layers):
+        for q in range(num_qubits):
+            circuit.ry(Parameter(kind(0.1 * k + q)), q).rz(Parameter(kind(0.3)), q)
+        for q in range(num_qubits):
+            circuit.cx(q, (q + 1) % num_qubits)
+    return circuit
+
+
+def measured_peak(circuit: Circuit, observable: Observable, inputs: object, engine: str) -> int:
+    """Most bytes of arrays at any time of a run and its gradient, in a thread without workspace."""
+
+    def run() -> None:
+        values = circuit.expectation(observable, inputs=inputs, engine=engine)
+        values.sum().backward()
+
+    run()  # plans are made once
+    state._kept_zero_state.cache_clear()
+    tracemalloc.start()
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize(
+    ("num_qubits", "batch", "engine", "single"),
+    [
+        (14, None, "numba", False),
+        (17, None, "numba", False),
+        (18, None, "numba", True),
+        (8, 512, "numba", False),
+        (10, 256, "numba", True),
+        (12, 64, "numba", False),
+        (15, 8, "numba", False),
+        (13, None, "reference", False),
+        (10, 64, "reference", False),
+    ],
+)
+def test_memory_is_what_a_run_takes(
+    num_qubits: int, batch: int | None, engine: str, single: bool
+) -> None:
+    circuit = layered(num_qubits, 3, batched=batch is not None, single=single)
+    inputs = None if batch is None else {"x": np.full((batch, num_qubits), 0.2)}
+    forecast = circuit.plan(OBSERVABLE, inputs=inputs, engine=engine)
+    measured = measured_peak(circuit, OBSERVABLE, inputs, engine)
+    assert forecast.peak_bytes == pytest.approx(measured, rel=0.15)
+    assert forecast.dtype == ("complex64" if single else "complex128")
+
+
+RESIDENT = """
+from pathlib import Path
+import numpy as np
+from circuits import Circuit, Parameter, X
+def most():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+def run(n):
+    circuit = Circuit(n)
+    for q in range(n):
+        circuit.ry(Parameter(0.1), q).cx(q, (q + 1) % n)
+    start = np.full(1 << n, 2.0 ** (-n / 2), complex)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is resident now
+    before = most()  # with the array above; the run copies it
+    circuit.expectation(X(0), initial_state=start).backward()
+    return circuit.plan(X(0)).peak_bytes, most() - before
+run(14)
+print(*run(22))
+"""
+
+
+def test_memory_is_what_the_process_grows_by() -> None:
+    command = [sys.executable, "-c", RESIDENT]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    predicted, measured = map(int, done.stdout.split())
+    assert predicted == pytest.approx(measured, rel=0.15)
+
+
+def test_layouts_by_width_and_batch() -> None:
+    assert layered(12, 1).plan().layout == "one tile"
+    assert layered(16, 1).plan().layout == "stages"
+    assert layered(6, 1).plan(batch=9).layout == "one tile, lanes are samples"
+    assert len(layered(16, 2).plan().stages) > 1
+    assert len(layered(12, 1).plan().stages) == 1
+
+
+def test_blocks_are_fused() -> None:
+    forecast = layered(5, 2).plan(engine="numba")
+    assert forecast.blocks == {"Turn": 10, "Cx": 10}
+    assert layered(5, 2).plan(engine="reference").blocks == {"rotation": 20, "permutation": 10}
+
+
+def test_batch_is_counted_from_the_inputs() -> None:
+    circuit = layered(4, 1, batched=True)
+    assert circuit.plan(inputs={"x": np.zeros((7, 4))}).batch == 7
+    assert circuit.plan(inputs={"x": np.zeros(4)}).batch == 1
+    assert circuit.plan(batch=7).batch == 7
+
+
+def test_bad_arguments_are_refused() -> None:
+    circuit = layered(4, 1, batched=True)
+    with pytest.raises(BindingError, match="inputs or a batch, got both"):
+        circuit.plan(inputs={"x": np.zeros(4)}, batch=2)
+    with pytest.raises(BindingError, match="plan needs a batch"):
+        circuit.plan(batch=0)
+    with pytest.raises(BindingError, match="missing"):
+        circuit.plan(inputs={})
+    with pytest.raises(EngineError, match="complex64 or complex128"):
+        circuit.plan(dtype="float32")
+
+
+@pytest.mark.parametrize("num_qubits", [40, 200])
+def test_what_no_machine_holds_is_refused(num_qubits: int) -> None:
+    circuit = Circuit(num_qubits).h(0)
+    with pytest.raises(
+        CapacityError, match=rf"a run of {num_qubits} qubits, complex128.* got .*iB"
+    ):
+        circuit.plan(Z(0))
+    with pytest.raises(CapacityError, match=rf"a run of {num_qubits} qubits, complex128"):
+        circuit.expectation(Z(0))
+
+
+def test_a_run_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "UNCHECKED", 0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 3 << 20)
+    circuit = layered(16, 1)  # 1 MiB a state
+    with pytest.raises(CapacityError, match=r"with its gradient needs .* got 3 MiB available"):
+        circuit.plan(Z(0))
+    batched = layered(12, 1, batched=True)
+    with pytest.raises(CapacityError, match="a run's final states needs 4 MiB"):
+        batched.statevector(inputs={"x": np.zeros((64, 12))})
