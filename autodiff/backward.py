@@ -21,7 +21,7 @@ from autodiff.node import Autograd, Cell, History, Node, Queued, Slice, State
 from autodiff.ops.declare import fit
 from autodiff.storage import Storage, next_serial
 from autodiff.table import OPS
-from autodiff.tensors import Tensor
+from autodiff.tensors import Operand, Tensor
 
 Seeds = Sequence[tuple[Tensor, Tensor]]
 Key = int | tuple[int, int]
@@ -48,7 +48,7 @@ def run_backward(
     sweep.install()
 
 
-def make_seed(tensor: Tensor, gradient: Tensor | None) -> Tensor:
+def make_seed(tensor: Tensor, gradient: Operand | None) -> Tensor:
     """Return the cotangent that a pass starts with, or refuse."""
     if gradient is None:
         if tensor.shape or is_complex(tensor.dtype):
@@ -310,7 +310,7 @@ def freed_error(tensor: Tensor) -> GradientError:
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor,
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    grad_outputs: Operand | Sequence[Operand | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> Tensor: ...
@@ -320,7 +320,7 @@ def grad(
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Sequence[Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    grad_outputs: Operand | Sequence[Operand | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> tuple[Tensor, ...]: ...
@@ -329,7 +329,7 @@ def grad(
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    grad_outputs: Operand | Sequence[Operand | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> Tensor | tuple[Tensor, ...]:
@@ -340,7 +340,7 @@ def grad(
             ``grad_outputs``. One that was not recorded contributes zeros.
         inputs: one or several tensors that require grad, intermediates too; only the graph
             between them and the outputs is traversed and freed.
-        grad_outputs: cotangents of the outputs.
+        grad_outputs: cotangents of the outputs, one (or an array, a number) or a sequence.
         retain_graph: keep the graph for another pass; by default as ``create_graph``.
         create_graph: record the pass, for second derivatives.
 
@@ -357,9 +357,9 @@ def grad(
     """
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    cotangents: tuple[Tensor | None, ...] = (None,) * len(outs)
+    cotangents: tuple[Operand | None, ...] = (None,) * len(outs)
     if grad_outputs is not None:
-        if isinstance(grad_outputs, Tensor):
+        if not isinstance(grad_outputs, Sequence):
             grad_outputs = (grad_outputs,)
         cotangents = tuple(grad_outputs)
     if len(cotangents) != len(outs):

@@ -125,7 +125,10 @@ def _tolerance(
         *[d if g is None else g for g, d in zip((eps, atol, rtol), default, strict=True)]
     )
     if not (given.eps > 0 and given.atol >= 0 and given.rtol >= 0):
-        raise GradientError(f"gradcheck needs a positive eps and tolerances >= 0, got {given}.")
+        raise GradientError(
+            f"gradcheck needs a positive eps and tolerances >= 0, got {given}. "
+            "Leave them out for the defaults of the dtype."
+        )
     return given
 
 

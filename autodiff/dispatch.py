@@ -10,6 +10,7 @@ from autodiff.backends.interface import Array
 from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DeviceMismatch, DTypeError, TraceError
+from autodiff.ieee import silence
 from autodiff.modes import modes
 from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State, read_all
 from autodiff.pool import pool_of
@@ -185,10 +186,21 @@ def lift(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
     dtypes = tuple([x._cell.dtype for x in strong if isinstance(x, Tensor)])
     return tuple(
         [
-            x if isinstance(x, Tensor) else constant(np.array(x, _weak_dtype(dtypes, type(x))))
+            x if isinstance(x, Tensor) else constant(_number(x, _weak_dtype(dtypes, type(x))))
             for x in strong
         ]
     )
+
+
+def _number(x: Operand, dtype: DType) -> Array:
+    """Return a Python number in the dtype that its operands give it; too large a float is inf."""
+    try:
+        return silence.run(np.array, x, dtype)
+    except OverflowError as error:
+        raise DTypeError(
+            f"an op needs numbers that fit its operands' dtype {dtype}, got {x}. "
+            "Convert the operands with astype, or write the number as a float."
+        ) from error
 
 
 def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from autodiff.backward import run_backward
+from autodiff.errors import DTypeError
 from autodiff.modes import is_grad_enabled
 from autodiff.table import FUNCTIONS, METHODS
 from autodiff.tensors import Operand, Tensor
@@ -70,6 +71,14 @@ class TensorMethods:
 
     def __getitem__(self, index: Any) -> Tensor:
         return _call("getitem", self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Refuse: gradients need values that do not change unseen."""
+        label = cast("Tensor", self)._label()
+        raise DTypeError(
+            f"t[i] = v needs an array, got {label}, whose elements are not assigned. Use "
+            "t.set_(array) or t[i].set_(v) for new values, or with t.storage_mut() as a: a[i] = v."
+        )
 
     def __pos__(self) -> Tensor:
         return cast("Tensor", self)

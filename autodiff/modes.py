@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from autodiff.errors import GradientError
 
@@ -37,6 +37,23 @@ class _GradMode(ContextDecorator):
     """A context manager and decorator; one instance may be entered again while it is open."""
 
     _value: bool
+
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]  # a bare decorator is no mode
+
+    def __new__(cls, function: Any = None) -> Any:  # Any: see the overloads
+        """Make the mode, or decorate at once: ``@no_grad`` is ``@no_grad()``."""
+        if function is None:
+            return super().__new__(cls)
+        if not callable(function):
+            raise GradientError(
+                f"{cls.__name__} needs nothing, or a function to decorate, got {function!r}. "
+                f"Write with {cls.__name__}():"
+            )
+        return cls()(function)
 
     def __init__(self) -> None:
         # Per thread: a decorated function may run in several threads at once.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from autodiff import numpy_functions
 from autodiff.device import CPU
-from autodiff.errors import DTypeError, IterationError
+from autodiff.errors import DTypeError, IterationError, ShapeError
 from autodiff.node import Autograd, Cell, State
 from autodiff.table import FUNCTIONS
 
@@ -32,6 +33,7 @@ class TensorProtocols:
         def __getitem__(self, index: Any) -> Tensor: ...
 
         item: Callable[[], Any]
+        numel: Callable[[], int]
         numpy: Callable[[], NDArray[Any]]
 
     def __len__(self) -> int:
@@ -44,21 +46,29 @@ class TensorProtocols:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(self._number("bool()", "Use any() or all()."))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number("float()"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number("complex()"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
         if self._cell.dtype.kind not in "iu":
             raise DTypeError(f"an index needs an integer tensor, got {self._label()}. Use int(t).")
-        return int(self.item())
+        return int(self._number("an index"))
+
+    def _number(self, what: str, remedy: str = "Index it first, or use tolist().") -> Any:
+        """Return the only element as a Python number."""
+        if self.numel() != 1:
+            raise ShapeError(
+                f"{what} needs a tensor with one element, got {self._label()}. {remedy}"
+            )
+        return self.numpy().item()
 
     def __format__(self, spec: str) -> str:
         """Format a tensor of shape () as its number: ``f"{loss:.4f}"``."""
@@ -75,8 +85,19 @@ class TensorProtocols:
         """Run the op of the ufunc's name, so that one row serves np.sin(t) and t.sin()."""
         function = FUNCTIONS.get(ufunc.__name__)
         if method != "__call__" or kwargs or function is None:
-            return NotImplemented
+            what = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            given = "".join([f", {name}=" for name in kwargs])
+            raise DTypeError(
+                f"np.{what} of a Tensor needs a plain call of a function of the op table, got "
+                f"np.{what}(...{given}). Use t.numpy() for arrays, or methods such as t.sum()."
+            )
         return function(*args)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        """Run the function of that name in the op table, so that history is kept."""
+        return numpy_functions.call(function, args, kwargs)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().copy().__dlpack__(**options)

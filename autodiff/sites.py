@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -32,10 +33,13 @@ def function_of(site: Site) -> str:
 
 
 class _Inside(dict[str, bool]):
-    """Whether a source file belongs to this package, or only calls on its behalf."""
+    """Whether a source file belongs to a library folder, or only calls on its behalf."""
+
+    def __init__(self) -> None:
+        self.folders: tuple[str, ...] = (_PACKAGE + os.sep,)
 
     def __missing__(self, filename: str) -> bool:
-        inside = filename.startswith(_PACKAGE) or filename == contextlib.__file__
+        inside = filename.startswith(self.folders) or filename == contextlib.__file__
         self[filename] = inside
         return inside
 
@@ -43,8 +47,18 @@ class _Inside(dict[str, bool]):
 _inside = _Inside()
 
 
+def register_library(file: str) -> None:
+    """Pass over a package that builds on this one, so that sites are its users' lines.
+
+    Args:
+        file: the ``__file__`` of the package.
+    """
+    _inside.folders += (str(Path(file).parent) + os.sep,)
+    _inside.clear()
+
+
 def call_site(depth: int = 2) -> Site:
-    """Return the nearest frame outside this package; its line is worked out when it is needed."""
+    """Return the nearest frame outside the libraries; its line is worked out when it is needed."""
     frame = sys._getframe(depth)
     while _inside[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from autodiff.device import CPU, backend_of, canonical_device, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DTypeError, GradientError, ShapeError
 from autodiff.layout import TensorLayout
-from autodiff.node import Autograd, Cell, Kind
+from autodiff.node import Autograd, Cell
 from autodiff.protocols import TensorProtocols
 from autodiff.storage import Storage
 
@@ -207,16 +208,16 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
 
     __copy__ = clone
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        copy = self.deep_clone()
-        memo[id(self)] = copy
-        return copy
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:  # Any: whatever else is copied
+        """Return a deep clone; handles that share their metadata still do in the copy."""
+        base = memo.get(id(self._meta))
+        if base is None:
+            base = memo[id(self._meta)] = self.deep_clone()
+        return type(self)._wrap(base._cell, base._meta)
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[object, ...]]:
-        meta = self._meta
-        grad = None if meta.grad is None else meta.grad.numpy()
-        state = (meta.name, meta.kind, meta.trainable, meta.uuid)
-        return _rebuild, (type(self), self.numpy(), self.device, meta.requires_grad, grad, state)
+        """Pickle as a leaf: value and metadata apart, so that handles still share them."""
+        return _handle, (type(self), self._cell, self._meta)
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -230,12 +231,7 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
 
     def item(self) -> Any:  # Any: int, float, complex or bool, by dtype
         """Return the only element as a Python number."""
-        if self.numel() != 1:
-            raise ShapeError(
-                f"item() needs a tensor with one element, got shape {self.shape}. "
-                "Index it first, or use tolist()."
-            )
-        return self.numpy().item()
+        return self._number("item()")
 
     def tolist(self) -> Any:  # Any: a number or nested lists, by shape
         """Return the values as nested lists of Python numbers."""
@@ -275,7 +271,8 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
             if (given.device, given.dtype) == (location, self.dtype):
                 return given._cell.read()
             given = given.numpy()
-        return _uploaded(given.astype(self.dtype, copy=False), location)
+        with np.errstate(all="ignore"):
+            return _uploaded(given.astype(self.dtype, copy=False), location)
 
     @contextmanager
     def storage_mut(self) -> Iterator[Array]:
@@ -328,8 +325,9 @@ def _host_array(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> NDArray[An
             return array
         if array.dtype.kind == "c" and np.dtype(dtype).kind != "c":
             raise TypeError(f"{array.dtype} does not convert to {np.dtype(dtype)}; take .real")
-        return array.astype(dtype)
-    except (ValueError, TypeError, OverflowError) as error:
+        with np.errstate(all="ignore", invalid="raise"):  # NaN is no integer
+            return array.astype(dtype)
+    except (ValueError, TypeError, OverflowError, FloatingPointError) as error:
         raise DTypeError(
             f"Tensor needs numbers in a regular shape and a dtype that holds them, got "
             f"{type(data).__name__}: {error}. Give nested sequences of equal length, or an array."
@@ -350,17 +348,31 @@ def _require_differentiable(dtype: DType, name: str | None) -> None:
         )
 
 
-def _rebuild(
-    cls: type[Tensor],
-    array: NDArray[Any],
-    device: str,
-    requires_grad: bool,
-    grad: NDArray[Any] | None,
-    state: tuple[str | None, Kind, bool, str | None],
-) -> Tensor:
-    """Unpickle: a leaf with the value, the gradient and the metadata."""
-    base = Tensor(array, device=device, requires_grad=requires_grad)
-    meta = base._meta
-    meta.name, meta.kind, meta.trainable, meta.uuid = state
-    meta.grad = None if grad is None else Tensor(grad, device=device)
-    return cls._wrap(base._cell, meta)
+def _handle(cls: type[Tensor], cell: Cell, meta: Autograd) -> Tensor:
+    return cls._wrap(cell, meta)
+
+
+def _pickled_cell(cell: Cell) -> tuple[Callable[..., Cell], tuple[object, ...]]:
+    return _cell_of, (cell.read_on_host(), cell.device)
+
+
+def _cell_of(array: NDArray[Any], location: str) -> Cell:
+    return Cell(array.shape, array.dtype, location, Storage(_uploaded(array, location), location))
+
+
+def _pickled_meta(meta: Autograd) -> tuple[Callable[..., Autograd], tuple[object, ...]]:
+    """Keep everything but the history."""
+    return _meta_of, (meta.requires_grad, *[getattr(meta, field) for field in _KEPT])
+
+
+def _meta_of(requires_grad: bool, *kept: object) -> Autograd:
+    meta = Autograd(requires_grad)
+    for field, value in zip(_KEPT, kept, strict=True):
+        setattr(meta, field, value)
+    return meta
+
+
+_KEPT = ("grad", "name", "kind", "trainable", "uuid")
+
+copyreg.pickle(Cell, _pickled_cell)
+copyreg.pickle(Autograd, _pickled_meta)

@@ -1,9 +1,11 @@
 """Parametrised quantum circuits, observables, and their differentiable simulation."""
 
 from autodiff import Parameter, Tensor
+from autodiff.sites import register_library
 from circuits.angles import Angle, Input
 from circuits.circuit import Circuit
 from circuits.drawing.states import save_bloch_plot, save_probability_plot
+from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.errors import (
     AngleError,
     BindingError,
@@ -16,6 +18,7 @@ from circuits.errors import (
     MeasurementError,
     ObservableError,
     QubitError,
+    SeedError,
     StateError,
 )
 from circuits.functions import (
@@ -41,6 +44,7 @@ from circuits.pauli import I, PauliSum, PauliWord, X, Y, Z
 from circuits.simulator import Simulator
 from circuits.state import fidelity, overlap
 
+register_library(__file__)
 install_gates(Circuit)
 install_interop(Circuit, PauliSum)
 
@@ -66,6 +70,7 @@ __all__ = [
     "PauliWord",
     "Projector",
     "QubitError",
+    "SeedError",
     "Simulator",
     "SparseHermitian",
     "StateError",
@@ -81,6 +86,7 @@ __all__ = [
     "fidelity",
     "from_qasm",
     "from_qiskit",
+    "get_num_threads",
     "marginal",
     "overlap",
     "probabilities",
@@ -88,6 +94,7 @@ __all__ = [
     "sample",
     "save_bloch_plot",
     "save_probability_plot",
+    "set_num_threads",
     "statevector",
     "to_qasm",
     "to_qiskit",

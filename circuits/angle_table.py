@@ -128,7 +128,8 @@ class AngleTable:
         for program in self.programs:
             pairs = [value_of(leaf) for leaf in program.slots]
             flags = [flag for _, flag in pairs]
-            (result,) = program.run([x for x, _ in pairs], flags)
+            with np.errstate(divide="ignore", invalid="ignore"):  # such an angle is NaN
+                (result,) = program.run([x for x, _ in pairs], flags)
             parts.append((result, any(flags)))
         if not parts:
             return self._fixed

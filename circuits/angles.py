@@ -12,7 +12,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, isinf
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,19 @@ class Input(Tensor):
         if not isinstance(name, str) or not name:
             raise BindingError(f"Input needs a name, got {name!r}. Give text, such as 'x'.")
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise BindingError(f"Input {name!r} needs a size of at least 1, got {size!r}.")
-        if np.dtype(dtype) not in (F32, F64):
-            raise BindingError(f"Input {name!r} needs dtype float32 or float64, got {dtype}.")
-        made = placeholder((size,), np.dtype(dtype), name)
+            raise BindingError(
+                f"Input {name!r} needs a size of at least 1, got {size!r}. Count its elements."
+            )
+        try:
+            kind = np.dtype(dtype)
+        except TypeError:
+            kind = np.dtype(object)
+        if kind not in (F32, F64):
+            raise BindingError(
+                f"Input {name!r} needs dtype float32 or float64, got {dtype!r:.60}. "
+                "Leave it out for float64."
+            )
+        made = placeholder((size,), kind, name)
         self._cell, self._meta = made._cell, made._meta
 
     def deep_clone(self) -> Input:
@@ -126,8 +135,8 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
         where: the gate, for messages.
 
     Raises:
-        AngleError: anything but a real number, a Parameter, an Input element or an expression of
-            them with one element.
+        AngleError: anything but a finite real number, a Parameter, an Input element or an
+            expression of them with one element.
     """
     if isinstance(value, Tensor):
         return _capture_tensor(value, where)
@@ -137,10 +146,17 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
         isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iuf"
     ):
         with suppress(OverflowError):
-            return float(value)
+            number = float(value)
+            if not isinf(number):  # NaN stays: it is what runs give back
+                return number
+        raise AngleError(
+            f"an angle of {where} needs a finite number, got {type(value).__name__} "
+            f"{value!r:.60}. Check how it was computed."
+        )
     raise AngleError(
         f"an angle of {where} needs a real number, a Parameter, an Input element or an expression "
-        f"of them, got {type(value).__name__} {value!r:.60}. Convert it first."
+        f"of them, got {type(value).__name__} {value!r:.60}. "
+        "Convert it to a float, or make it a Parameter: Parameter(value)."
     )
 
 
@@ -170,7 +186,9 @@ def program_angle(program: Program, where: str) -> Angle:
     """
     for instruction in program.instructions:
         if instruction.op.per_sample is None:
-            raise AngleError(f"an angle of {where}: {no_batch_error(instruction.op)}")
+            raise AngleError(
+                f"an angle of {where} cannot be used. {no_batch_error(instruction.op)}"
+            )
     affine = _affine_form(program)
     if affine is None:
         return Angle(program=program, leaves=program.slots)

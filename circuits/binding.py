@@ -129,7 +129,9 @@ def _tensor(value: Any, dtype: DType, what: str, home: str = CPU) -> Tensor:
     try:
         value = stacked(value)
     except ShapeError as error:
-        raise BindingError(f"{what} needs Tensors of one shape in a list: {error}") from error
+        raise BindingError(
+            f"{what} needs Tensors of one shape in a list, got others. {error}"
+        ) from error
     if not isinstance(value, Tensor):
         try:
             array = np.asarray(value)

@@ -126,18 +126,19 @@ class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
         self,
         other: Circuit,
         qubits: Sequence[int] | None = None,
-        bindings: Mapping[Parameter, Parameter] | None = None,
+        bindings: Mapping[Parameter | str, Parameter] | None = None,
     ) -> Circuit:
         """Append another circuit's gates and return self.
 
         Args:
             other: a circuit of at most this width.
             qubits: where its qubit k goes; by default to qubit k.
-            bindings: for some of its Parameters, which Parameter stands in their place here.
+            bindings: for some of its Parameters, or their names, which Parameter stands in their
+                place here.
 
         Raises:
             GateError: no circuit. QubitError: bad qubits.
-            BindingError: bindings for Parameters that it does not have, or of another shape.
+            BindingError: bindings for Parameters that it lacks, to no Parameter, or another shape.
         """
         if not isinstance(other, Circuit):
             raise GateError(f"compose needs a Circuit, got {other!r:.60}. Use append for gates.")
@@ -354,7 +355,9 @@ class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
         """Fix the order of Parameters before gates use them; known ones keep their place."""
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
-                raise BindingError(f"register needs Parameters, got {parameter!r}.")
+                raise BindingError(
+                    f"register needs Parameters, got {parameter!r:.60}. Wrap it: Parameter(0.1)."
+                )
             checked_leaf(parameter, "register")
         self.leaves.register(parameters)
         self._compiled = None

@@ -180,8 +180,11 @@ def attribute_value(data: Any) -> Any:
             return np.dtype(name)
         case {"ellipsis": None, **rest} if not rest:
             return Ellipsis
-    raise ConversionError(f"a circuit's data need an op's attribute, got {data!r:.80}.")
+    raise ConversionError(f"a circuit's data need an op's attribute, got {data!r:.80}. {REPAIR}")
 
+
+REPAIR = "Write the text again with to_json."
+"""What to do about data that say nothing."""
 
 DTYPES = ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")
 """What arrays in a description may consist of."""
@@ -195,7 +198,7 @@ def real(data: Any) -> float:
     """
     if data in ("nan", "inf", "-inf") if isinstance(data, str) else _is_number(data):
         return float(data)
-    raise ConversionError(f"a circuit's data need a number, got {data!r:.80}.")
+    raise ConversionError(f"a circuit's data need a number, got {data!r:.80}. {REPAIR}")
 
 
 def _is_number(data: Any) -> bool:

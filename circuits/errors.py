@@ -35,6 +35,10 @@ class MeasurementError(CircuitError):
     """Reset, mid-circuit measurement, or a number of shots that is not positive."""
 
 
+class SeedError(CircuitError):
+    """A seed that is no non-negative integer and no Generator."""
+
+
 class EngineError(CircuitError):
     """Unknown engine, or a request that an engine cannot serve."""
 

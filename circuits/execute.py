@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.dtypes import DType, real_dtype
@@ -27,6 +29,9 @@ from circuits.plan.steps import Plan
 from circuits.plan.terms import Terms
 
 # Any in this file: forwards take a backend's arrays.
+
+_NAN_IS_A_RESULT = np.errstate(invalid="ignore")
+"""The sine of an infinite angle is NaN on every engine; NumPy alone would warn of it."""
 
 
 def evolve(
@@ -105,12 +110,14 @@ def _value_meta(lead: Shape, dtype: DType, terms: Terms, single: bool) -> Meta:
 # -- evolve ----------------------------------------------------------------------------------------
 
 
+@_NAN_IS_A_RESULT
 def _evolve(xp: Any, state: Any, angles: Any, *matrices: Any, plan: Plan, engine: Engine) -> Any:
     rows, angles, batched = _batch(xp, state, angles)
     final, _ = engine.forward(plan, rows, angles, [_lead(m, 2) for m in matrices])
     return final if batched else final[0]
 
 
+@_NAN_IS_A_RESULT
 def _evolve_vjp(
     xp: Any,
     g: Any,
@@ -195,6 +202,7 @@ _EVOLVE_VJP = Op("evolve_vjp", _evolve_vjp, refuse_second_order, _evolve_vjp_met
 # -- expect ----------------------------------------------------------------------------------------
 
 
+@_NAN_IS_A_RESULT
 def _expect(
     xp: Any, state: Any, coefficients: Any, terms: Terms, engine: Engine, single: bool
 ) -> Any:
@@ -204,6 +212,7 @@ def _expect(
     return _values(values, batched, single)
 
 
+@_NAN_IS_A_RESULT
 def _expect_vjp(
     xp: Any,
     g: Any,
@@ -257,6 +266,7 @@ _EXPECT_VJP = Op("expect_vjp", _expect_vjp, refuse_second_order, _expect_vjp_met
 # -- their fused composition -----------------------------------------------------------------------
 
 
+@_NAN_IS_A_RESULT
 def _expectation(
     xp: Any,
     state: Any,
@@ -275,6 +285,7 @@ def _expectation(
     return _values(values, batched, single), final if batched else final[0]
 
 
+@_NAN_IS_A_RESULT
 def _expectation_vjp(
     xp: Any,
     g: Any,

@@ -17,7 +17,7 @@ from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
 from circuits.errors import StateError
 from circuits.observable_base import Observable
-from circuits.run_methods import DEFAULT_ENGINE, observable_list, variance_of
+from circuits.run_methods import DEFAULT_ENGINE, coefficients_on, observable_list, variance_of
 
 # Any in this file: the run methods' keyword arguments, which Circuit checks.
 Source = Circuit | Tensor
@@ -41,6 +41,13 @@ def _state(source: Source, options: dict[str, Any]) -> Tensor:
         )
     state.num_qubits_of(source)
     return source
+
+
+def _normalised(source: Tensor, what: str, options: dict[str, Any]) -> Tensor:
+    """Return a state of norm 1; ``Circuit.probabilities`` and the like check their own."""
+    vector = _state(source, options)
+    state.check_normalised(vector, what)
+    return vector
 
 
 def expectation(
@@ -71,7 +78,8 @@ def expectation(
     single = isinstance(observable, Observable)
     compiled = compile_observables(observable_list(observable), state.num_qubits_of(vector))
     chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
-    return execute.expect(vector, compiled.coefficients(), compiled.terms, chosen, single=single)
+    coefficients = coefficients_on(compiled, vector.device)
+    return execute.expect(vector, coefficients, compiled.terms, chosen, single=single)
 
 
 def variance(
@@ -90,7 +98,7 @@ def variance(
     if isinstance(source, Circuit):
         return source.variance(observable, engine=engine, **options)
     chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
-    return variance_of(_state(source, options), observable, chosen)
+    return variance_of(_normalised(source, "variance needs", options), observable, chosen)
 
 
 def unitary(circuit: Circuit, **options: Any) -> Tensor:
@@ -110,7 +118,9 @@ def probabilities(
     >>> probabilities(Circuit(2).x(1), [1], engine="reference").tolist()
     [0.0, 1.0]
     """
-    return state.probabilities_of(_state(source, options), qubits)
+    if isinstance(source, Circuit):
+        return source.probabilities(qubits, **options)
+    return state.probabilities_of(_normalised(source, "probabilities need", options), qubits)
 
 
 def marginal(source: Source, qubits: int | Sequence[int], **options: Any) -> Tensor:

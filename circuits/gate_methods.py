@@ -79,14 +79,49 @@ def _numbered(word: str, count: int) -> list[str]:
     return [word] if count == 1 else [f"{word}{k}" for k in range(1, count + 1)]
 
 
+_PAYLOAD_TYPES = {
+    Payload.MATRIX: "complex array ``(2**k, 2**k)`` or Tensor, unitary",
+    Payload.DIAGONAL: "complex array ``(2**k,)`` of modulus 1",
+    Payload.IMAGES: "int array ``(2**k,)``, where each basis state goes",
+    Payload.PATTERN: "int array ``(k,)``, where each qubit goes",
+    Payload.LABEL: "str of the letters I, X, Y, Z, the first qubit on the right",
+}
+
+
 def _docstring(row: Gate) -> str:
-    several = "" if _takes_list(row) else "Lists of qubits append one gate for each entry.\n\n"
-    return (
-        f"Append {row.name}: {row.doc}.\n\n"
-        "Angles are in radians; ``controls`` are more control qubits, before the gate's own, and "
-        f"``ctrl_state`` says what all controls must hold, as in ``append``. {several}"
-        "Raises:\n    CircuitError: bad angles or qubits; nothing is changed then."
-    )
+    """Return the sections in the order of the style guide; the example runs where it needs none."""
+    lines = [f"Append {row.name}: {row.doc}.", "", "Args:"]
+    lines += [f"    {name}: {_argument_text(row, name)}." for name in argument_names(row)]
+    lines += [
+        "    controls: int or sequence of int, more control qubits, before the gate's own.",
+        "    ctrl_state: int or str, what all controls must hold, as in ``append``; None: ones.",
+        "",
+        "Returns:",
+        "    The circuit, so that calls chain.",
+        "",
+        "Raises:",
+        "    AngleError: an angle that is no finite number, Parameter, Input or expression.",
+        "    QubitError: qubits out of range, repeated or no integers.",
+        "    GateError: other arguments than these. Nothing is changed in any of these cases.",
+    ]
+    if row.payload is None and not _takes_list(row):
+        width = row.num_qubits + row.num_controls  # type: ignore[operator]  # both are numbers
+        given = [*["0.1"] * len(row.params), *map(str, range(width))]
+        call = f"Circuit({width}).{row.name}({', '.join(given)}).size()"
+        lines += ["", "Example:", "    >>> from circuits import Circuit"]
+        lines += [f"    >>> {call}", "    1"]
+    return "\n".join(lines)
+
+
+def _argument_text(row: Gate, name: str) -> str:
+    """Return type and meaning of one argument."""
+    if name in row.params:
+        return "float, Parameter, Input element or expression, in radians"
+    if row.payload is not None and name == _PAYLOAD_WORDS[row.payload]:
+        return _PAYLOAD_TYPES[row.payload]
+    if _takes_list(row):
+        return "int or sequence of int"
+    return "int, or a sequence of int for one gate each"
 
 
 def _signature(row: Gate) -> Signature:

@@ -148,7 +148,9 @@ def _check_row(row: Gate, names: Mapping[str, str]) -> None:
     }
     for needed, holds in requirements.items():
         if not holds:
-            raise GateError(f"gate table row {row.name!r} needs {needed}, got {row}.")
+            raise GateError(
+                f"gate table row {row.name!r} needs {needed}, got {row}. Correct the row."
+            )
 
 
 def build_table(rows: Iterable[Gate]) -> tuple[dict[str, Gate], dict[str, str]]:
@@ -167,7 +169,7 @@ def build_table(rows: Iterable[Gate]) -> tuple[dict[str, Gate], dict[str, str]]:
             if name in names:
                 raise GateError(
                     f"gate table row {row.name!r} needs names of its own, got {name!r}, "
-                    f"which is {names[name]!r} already."
+                    f"which is {names[name]!r} already. Rename it."
                 )
             names[name] = row.name
         table[row.name] = row

@@ -16,6 +16,7 @@ from circuits.errors import CircuitError, GateError, QubitError
 from circuits.gate_row import Gate, Payload
 from circuits.gates import GATES, inverted
 from circuits.payloads import checked_payload
+from circuits.stacking import stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +153,12 @@ def _carried(row: Gate, payload: Any, size: int) -> Any:  # Any: see circuits.ga
     """Return the payload in its frozen form; a matrix Tensor stays one."""
     if isinstance(payload, TrainableMatrix):
         return _checked_matrix(row, payload, size)
+    try:
+        payload = stacked(payload)
+    except ShapeError as error:
+        raise GateError(
+            f"{row.name} needs a matrix of one shape in a list, got others. {error}"
+        ) from error
     if not isinstance(payload, Tensor):
         return checked_payload(row, payload, size)
     if row.payload is Payload.MATRIX:

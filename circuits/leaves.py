@@ -37,8 +37,8 @@ class Leaves:
             identity of the given leaf's metadata.
 
         Raises:
-            BindingError: two Parameters of one name or identity, or two Inputs of one name that
-                differ.
+            BindingError: two Parameters of one name or identity, two Inputs of one name that
+                differ, a Parameter and an Input of one name, or a name that is no text.
         """
         new = Leaves()
         replaced: dict[int, Tensor] = {}
@@ -65,6 +65,13 @@ class Leaves:
                 "Use the one that parameters() lists."
             )
         name = parameter.name
+        if not isinstance(name, str | None):
+            raise BindingError(
+                f"a circuit needs Parameters with text as names, got the name {name!r:.60} of "
+                f"{parameter._label()}. Write Parameter(value, name='theta')."
+            )
+        if name in self.inputs or name in new.inputs:
+            raise _one_name(name)
         if name is not None:
             if name in self._names or name in new._names:
                 raise BindingError(
@@ -77,6 +84,8 @@ class Leaves:
 
     def _stage_input(self, given: Input, new: Leaves) -> Input:
         assert given.name is not None
+        if given.name in self._names or given.name in new._names:
+            raise _one_name(given.name)
         known = self.inputs if given.name in self.inputs else new.inputs
         first = known.setdefault(given.name, given)
         if (first.shape, first.dtype) != (given.shape, given.dtype):
@@ -87,32 +96,51 @@ class Leaves:
             )
         return first
 
-    def substitution(self, bindings: Mapping[Parameter, Parameter]) -> Callable[[Tensor], Tensor]:
+    def substitution(
+        self, bindings: Mapping[Parameter | str, Parameter]
+    ) -> Callable[[Tensor], Tensor]:
         """Return which leaf stands for a leaf, itself where ``bindings`` name no other.
 
         Raises:
-            BindingError: a key that is not registered, or a value of another shape.
+            BindingError: a key that is no registered Parameter or name, a value that is no
+                Parameter, or of another shape.
         """
         found: dict[int, Tensor] = {}
-        for old, new in bindings.items():
+        by_name = dict(zip(self.names(), self.parameters.values(), strict=True))
+        for key, new in bindings.items():
+            old = by_name.get(key) if isinstance(key, str) else key
             if not isinstance(old, Parameter) or id(old._meta) not in self.parameters:
                 raise BindingError(
-                    f"bindings need Parameters of the other circuit, got {old!r:.60}. "
-                    f"It has {self.names()}."
+                    "bindings need Parameters of the other circuit, or their names, got "
+                    f"{key!r:.60}. It has {self.names()}."
                 )
-            if not isinstance(new, Parameter) or new.shape != old.shape:
+            if not isinstance(new, Parameter):
                 raise BindingError(
-                    f"bindings need Parameters of the same shape {old.shape}, got {new!r:.60}."
+                    f"bindings need Parameters in place of Parameters, got {new!r:.60}. For a "
+                    "number, compose and then assign it; for an expression, build the gates with "
+                    "it."
+                )
+            if new.shape != old.shape:
+                raise BindingError(
+                    f"bindings need Parameters of the same shape {old.shape}, got {new._label()}. "
+                    "Make one of that shape."
                 )
             found[id(old._meta)] = checked_leaf(new, "compose")
         return lambda leaf: found.get(id(leaf._meta), leaf)
 
     def names(self) -> list[str]:
         """Return the Parameters' names; unnamed ones are p0, p1, ... as far as those are free."""
-        taken = {p.name for p in self.parameters.values()}
+        taken = {p.name for p in self.parameters.values()} | self.inputs.keys()
         free = (f"p{k}" for k in range(len(taken) + len(self.parameters)))
         unused = (name for name in free if name not in taken)
         return [next(unused) if p.name is None else p.name for p in self.parameters.values()]
+
+
+def _one_name(name: str) -> BindingError:
+    return BindingError(
+        f"a circuit needs different names for Parameters and Inputs, got one of each named "
+        f"{name!r}. Rename one."
+    )
 
 
 def _as_input(leaf: Tensor) -> Input:

@@ -236,7 +236,9 @@ def _numbers(matrix: Any, kind: str) -> NDArray[Any]:  # Any: whatever the user 
     try:
         array = np.asarray(matrix)
     except ValueError as error:
-        raise ObservableError(f"{kind} needs rows of equal length, got {error}.") from error
+        raise ObservableError(
+            f"{kind} needs rows of equal length, got {error}. Give a square matrix."
+        ) from error
     if array.dtype.kind not in "biufc" or not np.isfinite(array).all():
         raise ObservableError(
             f"{kind} needs finite numbers, got dtype {array.dtype}, shape {array.shape} with NaN, "

@@ -45,7 +45,7 @@ def _array(name: str, what: str, payload: ArrayLike, shape: tuple[int, ...]) -> 
     if array.dtype.kind not in "iufc" or array.shape != shape or not np.isfinite(array).all():
         raise GateError(
             f"{name} needs {what} of shape {shape} with finite numbers, "
-            f"got shape {array.shape}, dtype {array.dtype}."
+            f"got shape {array.shape}, dtype {array.dtype}. Give one row or entry a basis state."
         )
     return array
 
@@ -89,7 +89,8 @@ def _order(name: str, what: str, payload: ArrayLike, length: int) -> NDArray[Any
     array = _array(name, what, payload, (length,))
     if array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(length)):
         raise GateError(
-            f"{name} needs every integer from 0 to {length - 1} once, got {array.tolist()}."
+            f"{name} needs every integer from 0 to {length - 1} once, got {array.tolist()}. "
+            "Write a permutation."
         )
     return _frozen(array, np.int64)
 
@@ -97,7 +98,8 @@ def _order(name: str, what: str, payload: ArrayLike, length: int) -> NDArray[Any
 def _label(name: str, payload: Any, size: int) -> str:
     if not isinstance(payload, str) or len(payload) != size or set(payload) - set("IXYZ"):
         raise GateError(
-            f"{name} needs a label of {size} letters I, X, Y or Z, one a qubit, got {payload!r}."
+            f"{name} needs a label of {size} letters I, X, Y or Z, one a qubit, got "
+            f"{payload!r:.60}. Write 'XZ', the first qubit on the right."
         )
     return payload
 

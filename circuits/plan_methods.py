@@ -16,7 +16,8 @@ from circuits.errors import BindingError
 from circuits.instruction import checked_count
 from circuits.observable_base import Observable
 from circuits.plan.forecast import Forecast
-from circuits.plan.memory import available_memory, keeps_states, require_memory
+from circuits.plan.light_cone import observed
+from circuits.plan.memory import available_memory, require_memory
 from circuits.run_methods import DEFAULT_ENGINE, checked_dtype, observable_list
 
 if TYPE_CHECKING:
@@ -59,18 +60,23 @@ class PlanMethods:
         ('arrays', 3)
         """
         circuit = cast("Circuit", self)
-        samples = _samples(circuit, inputs, batch)
+        given = _samples(circuit, inputs, batch)
+        samples = given or 1
         chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
         compiled = circuit.compiled()
         precision = np.dtype(checked_dtype(dtype) if dtype is not None else compiled.dtype)
         start = precision.itemsize << self.num_qubits
         what = f"a run of {self.num_qubits} qubits, {precision}, batch {samples},"
         require_memory(start * (1 + samples), what)
-        terms = None
+        plan, terms = compiled.plan, None
         if observable is not None:
             terms = compile_observables(observable_list(observable), self.num_qubits).terms
-        outline = chosen.outline(compiled.plan, samples, precision, terms)
-        peak = start + max(outline.forward_bytes, outline.reverse_bytes)
+            plan = observed(plan, terms)
+        outline = chosen.outline(plan, samples, precision, terms)
+        forward = start + outline.forward_bytes
+        if given is None:
+            forward += start  # what a run without a batch axis returns is a copy of its only row
+        peak = max(forward, start + outline.reverse_bytes)
         require_memory(peak, f"{what} with its gradient")
         available = available_memory()
         return Forecast(
@@ -80,10 +86,9 @@ class PlanMethods:
             engine=chosen.name,
             why="the default" if engine is None else "as asked",
             outline=outline,
-            forward_bytes=start + outline.forward_bytes,
+            forward_bytes=forward,
             peak_bytes=peak,
             available_bytes=available,
-            keeps_states=keeps_states(start * samples, available),
         )
 
 
@@ -91,10 +96,12 @@ def _samples(
     circuit: Circuit,
     inputs: Mapping[str, Any] | None,  # Any: as above
     batch: int | None,
-) -> int:
-    """Return the batch size of a run."""
+) -> int | None:
+    """Return the batch size of a run; None: without a batch axis."""
+    if inputs is None and batch is None:
+        return None
     if inputs is None:
-        return 1 if batch is None else checked_count(batch, 1, "plan needs a batch", BindingError)
+        return checked_count(batch, 1, "plan needs a batch", BindingError)
     if batch is not None:
         raise BindingError(f"plan needs inputs or a batch, got both, batch={batch}. Leave one out.")
-    return binding.common_batch(binding.bind(circuit, inputs, None).operands) or 1
+    return binding.common_batch(binding.bind(circuit, inputs, None).operands)

@@ -17,8 +17,9 @@ from circuits import binding, execute, sampling, state
 from circuits.compiled_observables import CompiledObservables, compile_observables
 from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
-from circuits.errors import BindingError, EngineError, ObservableError
+from circuits.errors import BindingError, EngineError, MeasurementError, ObservableError
 from circuits.observable_base import Observable
+from circuits.plan.light_cone import observed
 from circuits.plan.steps import Plan
 from circuits.shots import sampled_expectation
 
@@ -41,6 +42,10 @@ class Run:
     engine: Engine
     moved: bool
 
+    def final(self) -> Tensor:
+        """Return the state after the plan."""
+        return execute.evolve(self.state, self.angles, self.matrices, self.plan, self.engine)
+
     def coefficients(self, compiled: CompiledObservables) -> Tensor:
         """Return the coefficients where the run is; Tensors move only where device= asks for it."""
         return coefficients_on(compiled, self.state.device, moved=self.moved)
@@ -53,10 +58,10 @@ class RunMethods:
         inputs: features by Input name, ``(size,)`` or ``(B, size)``.
         values: in place of the Parameters' values for this call: ``(P,)``, ``(B, P)`` or a mapping;
             a Tensor given there receives the gradient.
-        initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>, finite and not 0. ``sample``,
-            ``counts``, ``probabilities``, ``marginal``, ``variance`` and ``shots=`` need norm 1, to
-            1e-6 (complex64: 1e-3); the others take any norm, as derivatives with respect to
-            amplitudes leave the sphere.
+        initial_state: ``(2**n,)`` or ``(B, 2**n)`` in place of |0...0>, finite and not 0.
+            ``sample``, ``counts``, ``probabilities``, ``marginal``, ``variance`` and ``shots=``
+            need norm 1, to 1e-6 (complex64: 1e-3); the others take any norm, as derivatives with
+            respect to amplitudes leave the sphere.
         dtype: complex64 or complex128; by default complex64 if all Parameters and Inputs are
             float32.
         device: where to run; None: where Parameters and inputs are. The angles' way there and the
@@ -109,8 +114,7 @@ class RunMethods:
         >>> Circuit(1).x(0).statevector(engine="reference").real.tolist()
         [0.0, 1.0]
         """
-        run = self._run(**options)
-        return execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
+        return self._run(**options).final()
 
     def expectation(
         self,
@@ -134,16 +138,23 @@ class RunMethods:
         Raises:
             ObservableError: not Hermitian, or of another width.
             BindingError: missing, unknown or misshapen inputs and values.
+            MeasurementError: a number of shots below 1, or a seed without shots.
+            DeviceMismatch: coefficients made of Tensors on another device, without ``device``.
 
         >>> from circuits import Circuit, Z
         >>> Circuit(1).x(0).expectation(Z(0), engine="reference").item()
         -1.0
         """
+        if shots is None and seed is not None:
+            raise MeasurementError(
+                f"expectation needs shots for a seed, got seed={seed!r:.40} alone. "
+                "Give shots, or leave the seed out: the exact value draws nothing."
+            )
         single = isinstance(observable, Observable)
         compiled = compile_observables(observable_list(observable), self.num_qubits)
         run = self._run(**options)
         operands = (run.state, run.angles, run.coefficients(compiled), run.matrices)
-        fixed = (run.plan, compiled.terms, run.engine)
+        fixed = (observed(run.plan, compiled.terms), compiled.terms, run.engine)
         if shots is None:
             return execute.expectation_of(*operands, *fixed, single=single)
         count, generator = sampling.checked_shots(shots), sampling.generator_of(seed)
@@ -158,8 +169,7 @@ class RunMethods:
         """
         fixed_coefficients(observable, self.num_qubits)
         run = self._normalised_run("variance needs", options)
-        final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
-        return variance_of(final, coefficients, compiled.terms, run.engine)
+        return variance_of(run.final(), observable, run.engine, moved=run.moved)
 
     def probabilities(self, qubits: int | Sequence[int] | None = None, **options: Any) -> Tensor:
         """Return the probabilities of the basis states, of all or of some qubits.
@@ -175,8 +185,7 @@ class RunMethods:
         >>> Circuit(2).x(1).probabilities([1], engine="reference").tolist()
         [0.0, 1.0]
         """
-        run = self._normalised_run("probabilities need", options)
-        final = execute.evolve(run.state, run.angles, run.matrices, run.plan, run.engine)
+        final = self._normalised_run("probabilities need", options).final()
         return state.probabilities_of(final, qubits)
 
     def marginal(self, qubits: int | Sequence[int], **options: Any) -> Tensor:
@@ -298,12 +307,23 @@ def observable_list(observable: Any) -> list[Observable]:  # Any: whatever the u
     """
     if isinstance(observable, Observable):
         return [observable]
-    if isinstance(observable, str) or not isinstance(observable, Iterable):
-        raise ObservableError(
-            f"expectation needs an observable or a sequence of them, got {observable!r:.60}. "
-            "Write Z(0), or PauliSum({'ZZ': 1.0})."
-        )
+    known = isinstance(observable, str | Mapping) or type(observable).__module__.startswith(
+        "qiskit"
+    )
+    if known or not isinstance(observable, Iterable):
+        raise _no_observable(observable)
     return list(observable)
+
+
+def _no_observable(given: Any) -> ObservableError:
+    remedy = "Write Z(0), or PauliSum({'ZZ': 1.0})."
+    if isinstance(given, Mapping):
+        remedy = "Wrap it: PauliSum({'ZZ': 1.0})."
+    elif type(given).__module__.startswith("qiskit"):
+        remedy = f"Convert it: PauliSum.from_qiskit({type(given).__name__}(...))."
+    return ObservableError(
+        f"expectation needs an observable or a sequence of them, got {given!r:.60}. {remedy}"
+    )
 
 
 def fixed_coefficients(observable: Observable, num_qubits: int) -> CompiledObservables:
@@ -321,13 +341,15 @@ def fixed_coefficients(observable: Observable, num_qubits: int) -> CompiledObser
     return compiled
 
 
-def variance_of(final: Tensor, observable: Observable, engine: Engine) -> Tensor:
+def variance_of(
+    final: Tensor, observable: Observable, engine: Engine, *, moved: bool = False
+) -> Tensor:
     """Return <O^2> - <O>^2 in a state ``(2**n,)`` or ``(B, 2**n)``: that of O|psi> and |psi>."""
     compiled = fixed_coefficients(observable, state.num_qubits_of(final))
-    coefficients = coefficients_on(compiled, final.device)
-    moved = execute.apply_observable(final, coefficients, compiled.terms, engine)
-    mean = state.overlap(final, moved).real
-    return state.overlap(moved, moved).real - mean * mean
+    coefficients = coefficients_on(compiled, final.device, moved=moved)
+    applied = execute.apply_observable(final, coefficients, compiled.terms, engine)
+    mean = state.overlap(final, applied).real
+    return state.overlap(applied, applied).real - mean * mean
 
 
 def coefficients_on(compiled: CompiledObservables, device: str, *, moved: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.errors import MeasurementError
+from circuits.errors import MeasurementError, SeedError
 
 Seed = int | np.random.Generator | None
 
@@ -20,7 +20,9 @@ Seed = int | np.random.Generator | None
 def checked_shots(shots: Any) -> int:  # Any: whatever the user gave
     """Return the number of shots, or refuse it."""
     if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
-        raise MeasurementError(f"sampling needs a number of shots from 1 on, got {shots!r}.")
+        raise MeasurementError(
+            f"sampling needs a number of shots from 1 on, got {shots!r:.60}. Give an integer."
+        )
     return int(shots)
 
 
@@ -28,13 +30,14 @@ def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator that draws; None is fresh entropy.
 
     Raises:
-        MeasurementError: the seed is no non-negative integer and no Generator.
+        SeedError: the seed is no non-negative integer and no Generator.
     """
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise MeasurementError(
-            f"a seed needs an integer from 0 on or a numpy Generator, got {seed!r}."
+        raise SeedError(
+            f"a seed needs an integer from 0 on or a numpy Generator, got {seed!r:.60}. "
+            "Write seed=0, or np.random.default_rng(0)."
         )
     return np.random.default_rng(int(seed))
 

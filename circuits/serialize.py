@@ -24,6 +24,7 @@ from autodiff.table import OPS
 from circuits.angles import Angle, Input, program_angle
 from circuits.description import (
     DTYPES,
+    REPAIR,
     Data,
     Packed,
     attribute_value,
@@ -69,7 +70,9 @@ def from_text(circuit_class: type[Circuit], text: str) -> Circuit:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConversionError(f"from_json needs JSON, got a text that is none: {error}.") from error
+        raise ConversionError(
+            f"from_json needs JSON, got a text that is none: {error}. {REPAIR}"
+        ) from error
     header = ("format", "version", "name", "parameters", "matrices")
     body = ("num_qubits", "inputs", "instructions", "measured")
     form, version, name, parameters, matrices, *_ = fields(data, (*header, *body))
@@ -83,7 +86,9 @@ def from_text(circuit_class: type[Circuit], text: str) -> Circuit:
     try:
         return rebuild(circuit_class, name, description, *leaves)
     except (AutodiffError, IndexError, KeyError, OverflowError, TypeError) as error:
-        raise ConversionError(f"from_json needs a consistent circuit, got: {error}.") from error
+        raise ConversionError(
+            f"from_json needs a consistent circuit, got: {error}. {REPAIR}"
+        ) from error
 
 
 def _plain(part: Any) -> Any:
@@ -109,7 +114,7 @@ def _array(data: Any) -> np.ndarray[Any, Any]:
     if not known or prod(shape) * (1 + name.startswith("complex")) != len(_list(values)):
         raise ConversionError(
             f"a circuit's data need an array, got {len(values)} values for dtype {name!r:.40} and "
-            f"shape {shape}."
+            f"shape {shape}. {REPAIR}"
         )
     dtype = np.dtype(name)
     if dtype.kind == "c":
@@ -156,14 +161,16 @@ def _leaf(data: Any) -> Tensor:
     uuid, name, value, trainable, requires_grad = fields(data, keys)
     flags = (trainable, requires_grad)
     if not isinstance(name, str | None) or not all(isinstance(flag, bool) for flag in flags):
-        raise ConversionError(f"a circuit's data need a Parameter, got {data!r:.80}.")
+        raise ConversionError(f"a circuit's data need a Parameter, got {data!r:.80}. {REPAIR}")
     array = _array(value)
     if uuid is None:
         return Tensor(array, requires_grad=requires_grad, name=name)
     try:
         identity = str(UUID(uuid))
     except (ValueError, AttributeError, TypeError) as error:
-        raise ConversionError(f"a Parameter's data need a uuid, got {uuid!r:.60}.") from error
+        raise ConversionError(
+            f"a Parameter's data need a uuid, got {uuid!r:.60}. {REPAIR}"
+        ) from error
     made = Parameter(array, name=name)
     made._meta.uuid = identity
     made._meta.trainable = trainable
@@ -214,7 +221,9 @@ def rebuild(
     keys = ("num_qubits", "inputs", "instructions", "measured")
     num_qubits, inputs, instructions, measured = fields(description, keys)
     if _integer(num_qubits) > MAX_QUBITS:
-        raise ConversionError(f"a circuit's data need up to {MAX_QUBITS} qubits, got {num_qubits}.")
+        raise ConversionError(
+            f"a circuit's data need up to {MAX_QUBITS} qubits, got {num_qubits}. {REPAIR}"
+        )
     circuit = circuit_class(num_qubits, name)
     made = [_input(entry) for entry in _list(inputs)]
     circuit.leaves.register([*parameters, *made])
@@ -229,7 +238,7 @@ def rebuild(
 def _input(data: Any) -> Input:
     name, size, dtype = _list(data, 3)
     if _integer(size) > MAX_ELEMENTS or dtype not in DTYPES:
-        raise ConversionError(f"a circuit's data need an Input, got {data!r:.80}.")
+        raise ConversionError(f"a circuit's data need an Input, got {data!r:.80}. {REPAIR}")
     return Input(name, size, dtype)
 
 
@@ -252,7 +261,7 @@ class _Reader:
         own = len(held) if row.num_controls is None else row.num_controls
         extra = len(held) - own
         if extra < 0:
-            raise ConversionError(f"{row.name} needs {own} controls, got {held!r:.60}.")
+            raise ConversionError(f"{row.name} needs {own} controls, got {held!r:.60}. {REPAIR}")
         return checked_instruction(
             row,
             [*held[extra:], *_list(targets)],
@@ -276,7 +285,7 @@ class _Reader:
     def leaf(self, data: Any) -> Tensor:
         kind, key = _list(data, 2)
         if not isinstance(key, str | int) or (kind, key) not in self.leaves:
-            raise ConversionError(f"a circuit's data need a known leaf, got {data!r:.80}.")
+            raise ConversionError(f"a circuit's data need a known leaf, got {data!r:.80}. {REPAIR}")
         return self.leaves[kind, key]
 
     def angle(self, data: Any, where: str) -> float | Angle:
@@ -291,7 +300,9 @@ class _Reader:
             reference, element, coefficient = _list(entry, 3)
             leaf = self.leaf(reference)
             if not 0 <= _integer(element) < leaf.numel():
-                raise ConversionError(f"an angle's data need an element, got {entry!r:.80}.")
+                raise ConversionError(
+                    f"an angle's data need an element, got {entry!r:.80}. {REPAIR}"
+                )
             atoms.append((leaf, element))
             coefficients.append(real(coefficient))
         leaves = (*angle.leaves, *[leaf for leaf, _ in atoms])
@@ -321,7 +332,9 @@ class _Reader:
         (result,) = _list(output, 1)
         ref, value = _operand(result, values)
         if value.numel() != 1:
-            raise ConversionError(f"an angle's data need one element, got shape {value.shape}.")
+            raise ConversionError(
+                f"an angle's data need one element, got shape {value.shape}. {REPAIR}"
+            )
         return Program(leaves, fixed, tuple(made), (ref,))
 
 
@@ -329,16 +342,22 @@ def _step(data: Any, values: Mapping[tuple[str, int, int], Tensor]) -> tuple[Ste
     """Return one op of an expression, and placeholders for what it makes."""
     name, operands, attrs = fields(data, ("op", "operands", "attrs"))
     if not isinstance(name, str) or name not in OPS or not isinstance(attrs, dict):
-        raise ConversionError(f"an angle's data need an op of the table, got {name!r:.60}.")
+        raise ConversionError(
+            f"an angle's data need an op of the table, got {name!r:.60}. {REPAIR}"
+        )
     pairs = [_operand(operand, values) for operand in _list(operands)]
     tensors = [value for _, value in pairs]
     if not any(x._cell.state is State.ABSTRACT for x in tensors):
-        raise ConversionError(f"an angle's data need ops of leaves, got {name} of constants only.")
+        raise ConversionError(
+            f"an angle's data need ops of leaves, got {name} of constants only. {REPAIR}"
+        )
     known = {key: attribute_value(value) for key, value in attrs.items()}
     result = apply(OPS[name], *tensors, **known)
     outs = list(result) if isinstance(result, tuple) else [result]
     if max([out.numel() for out in outs], default=0) > MAX_ELEMENTS:
-        raise ConversionError(f"an angle's data need up to {MAX_ELEMENTS} elements in {name}.")
+        raise ConversionError(
+            f"an angle's data need up to {MAX_ELEMENTS} elements in {name}. {REPAIR}"
+        )
     refs, ranks = tuple([ref for ref, _ in pairs]), tuple([x.ndim for x in tensors])
     return Step(OPS[name], refs, known, ranks), outs
 
@@ -347,7 +366,7 @@ def _operand(data: Any, values: Mapping[tuple[str, int, int], Tensor]) -> tuple[
     place, index, output = _list(data, 3)
     key = (str(place), _integer(index), _integer(output))
     if key not in values:
-        raise ConversionError(f"an angle's data need an earlier value, got {data!r:.80}.")
+        raise ConversionError(f"an angle's data need an earlier value, got {data!r:.80}. {REPAIR}")
     return Ref(Place(key[0]), key[1], key[2]), values[key]
 
 
@@ -362,17 +381,17 @@ def fields(data: Any, keys: Sequence[str]) -> list[Any]:
     """
     if not isinstance(data, dict) or data.keys() != set(keys):
         found = sorted(data) if isinstance(data, dict) else data
-        raise ConversionError(f"a circuit's data need {list(keys)}, got {found!r:.120}.")
+        raise ConversionError(f"a circuit's data need {list(keys)}, got {found!r:.120}. {REPAIR}")
     return [data[key] for key in keys]
 
 
 def _list(data: Any, length: int | None = None) -> list[Any]:
     if not isinstance(data, list) or (length is not None and len(data) != length):
-        raise ConversionError(f"a circuit's data need a list, got {data!r:.80}.")
+        raise ConversionError(f"a circuit's data need a list, got {data!r:.80}. {REPAIR}")
     return data
 
 
 def _integer(data: Any) -> int:
     if not isinstance(data, int):
-        raise ConversionError(f"a circuit's data need an integer, got {data!r:.80}.")
+        raise ConversionError(f"a circuit's data need an integer, got {data!r:.80}. {REPAIR}")
     return data

@@ -83,7 +83,9 @@ class History:
         """
         known = list(self.epochs[0].values) if self.epochs else []
         if name not in known:
-            raise SettingError(f"a history's value needs one of {known}, got {name!r}.")
+            raise SettingError(
+                f"a history's value needs one of {known}, got {name!r}. Choose one of them."
+            )
         return [record.values[name] for record in self.epochs]
 
 

@@ -106,6 +106,8 @@ def run_demo(steps: int, engine: str, output: Path, quiet: bool) -> Run:
     """Train, print what happens, save the picture, and return the run."""
     if not quiet:
         print(f"Molecular hydrogen, STO-3G, 0.70 angstrom: {hydrogen_circuit()!r}")
+        if engine == "numba":
+            print("compiling the kernels once, which takes a while ...", flush=True)
     run = train(steps, engine=engine, quiet=quiet)
     molecule = run.molecule
     save_energy_plot(

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 import autodiff as ad
-from autodiff import F32, F64, Parameter, ShapeError, Tensor
-from autodiff.dtypes import DIFFERENTIABLE, is_complex
+from autodiff import C64, C128, F32, F64, Parameter, ShapeError, Tensor
+from autodiff.dtypes import is_complex
 from autodiff.tensors import Operand
 from circuits import BindingError, Circuit
 from circuits.compiled_observables import compile_observables
@@ -22,7 +22,7 @@ from circuits.sampling import Seed, generator_of
 from qml.errors import SettingError
 from qml.losses import as_differentiable
 from qml.module import Module
-from qml.settings import real, whole
+from qml.settings import floating, real, whole
 
 
 class Linear(Module):
@@ -62,10 +62,7 @@ class Linear(Module):
     ) -> None:
         self.in_features = whole(1)("Linear: in_features", in_features)
         self.out_features = whole(1)("Linear: out_features", out_features)
-        if np.dtype(dtype) not in DIFFERENTIABLE:
-            raise SettingError(
-                f"Linear: dtype needs float32, float64, complex64 or complex128, got {dtype!r}."
-            )
+        dtype = floating(F32, F64, C64, C128)("Linear: dtype", dtype)
         generator = generator_of(seed)
         self.weight = Parameter(self._draw((out_features, in_features), generator, dtype))
         self.bias = Parameter(self._draw((out_features,), generator, dtype)) if bias else None
@@ -143,7 +140,9 @@ class QuantumLayer(Module):
         runner: Runner | None = None,
     ) -> None:
         if not isinstance(circuit, Circuit):
-            raise BindingError(f"QuantumLayer needs a Circuit, got {type(circuit).__name__}.")
+            raise BindingError(
+                f"QuantumLayer needs a Circuit, got {type(circuit).__name__}. Write one."
+            )
         self.circuit = circuit
         self.single = isinstance(observables, Observable)
         self.observables = [observables] if isinstance(observables, Observable) else [*observables]
@@ -179,7 +178,9 @@ class QuantumLayer(Module):
         state = None
         if self.encoding is not None:
             if not x:
-                raise BindingError("QuantumLayer with an encoding needs features, got none.")
+                raise BindingError(
+                    "QuantumLayer with an encoding needs features, got none. Call it with x."
+                )
             state, x = self.encoding(x[0]), x[1:]
         values: dict[str, Any] = dict(inputs)  # Any: arrays or Tensors, which the circuit checks
         if x:
@@ -187,7 +188,7 @@ class QuantumLayer(Module):
             if len(x) != 1 or len(names) != 1 or inputs:
                 raise BindingError(
                     f"QuantumLayer needs its inputs {names} by name, or one value for a single "
-                    f"Input, got {len(x)} values and the names {list(inputs)}."
+                    f"Input, got {len(x)} values and {list(inputs)}. Write layer(x=values)."
                 )
             values = {str(names[0]): x[0]}
         observables = self.observables[0] if self.single else self.observables
@@ -327,7 +328,7 @@ class LayerNorm(Module):
         if not sizes or np.dtype(dtype) not in (F32, F64):
             raise SettingError(
                 f"LayerNorm needs at least one axis and dtype float32 or float64, got {shape!r} "
-                f"and {dtype!r}."
+                f"and {dtype!r}. Give the shape of the last axes."
             )
         self.weight = Parameter(np.ones(self.shape, dtype))
         self.bias = Parameter(np.zeros(self.shape, dtype))
@@ -372,8 +373,7 @@ class Embedding(Module):
     ) -> None:
         self.num_embeddings = whole(1)("Embedding: num_embeddings", num_embeddings)
         self.embedding_dim = whole(1)("Embedding: embedding_dim", embedding_dim)
-        if np.dtype(dtype) not in (F32, F64):
-            raise SettingError(f"Embedding: dtype needs float32 or float64, got {dtype!r}.")
+        dtype = floating(F32, F64)("Embedding: dtype", dtype)
         drawn = generator_of(seed).standard_normal((num_embeddings, embedding_dim))
         self.weight = Parameter(drawn.astype(dtype))
 
@@ -388,7 +388,8 @@ class Embedding(Module):
         if not known or (given.size and not 0 <= given.min() <= given.max() < self.num_embeddings):
             found = f"{given.min()} to {given.max()}" if known else f"dtype {given.dtype}"
             raise SettingError(
-                f"{self!r} needs integers from 0 to {self.num_embeddings - 1}, got {found}."
+                f"{self!r} needs integers from 0 to {self.num_embeddings - 1}, got {found}. "
+                "Enlarge num_embeddings, or renumber."
             )
         return self.weight[given.astype(np.int64)]
 

@@ -297,7 +297,8 @@ def _checked_classes(index: NDArray[np.integer], z: Tensor) -> NDArray[np.intege
 def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
     if reduction not in _REDUCTIONS:
         raise SettingError(
-            f"{name}: reduction needs one of {', '.join(_REDUCTIONS)}, got {reduction!r}."
+            f"{name}: reduction needs one of {', '.join(_REDUCTIONS)}, got {reduction!r}. "
+            "Choose one of them."
         )
     if reduction == "mean" and losses.numel() == 0:
         raise ShapeError(

@@ -211,6 +211,11 @@ class Module:
             StateDictError: names that are missing or unexpected, values of another shape, or of a
                 dtype that does not cast (complex to real). The message lists them all.
         """
+        if not isinstance(state, Mapping):
+            raise StateDictError(
+                f"{type(self).__name__} needs a state_dict, a mapping from names to values, got "
+                f"{type(state).__name__} {state!r:.60}. Give what state_dict() returned."
+            )
         own = self._named_values()
         given = {
             name: value.numpy() if isinstance(value, Tensor) else np.asarray(value)

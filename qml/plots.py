@@ -50,7 +50,8 @@ def save_energy_plot(
     values = np.asarray(energies, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ShapeError(
-            f"save_energy_plot needs energies of shape (S,), got shape {values.shape}."
+            f"save_energy_plot needs energies of shape (S,), got shape {values.shape}. "
+            "Give one energy a step."
         )
     from matplotlib.figure import Figure
 
@@ -81,7 +82,9 @@ def save_learning_curves(history: History, path: str | Path, *, title: str = "")
         ShapeError: no finished epoch.
     """
     if not history.epochs:
-        raise ShapeError("save_learning_curves needs at least one finished epoch, got none.")
+        raise ShapeError(
+            "save_learning_curves needs at least one finished epoch, got none. Train first."
+        )
     names = [name for name in history.epochs[0].values if not name.startswith(_VALIDATION)]
     from matplotlib.figure import Figure
 

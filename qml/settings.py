@@ -7,6 +7,9 @@ from collections.abc import Callable
 from math import inf, isfinite
 from typing import Any
 
+import numpy as np
+
+from autodiff.dtypes import DType
 from qml.errors import SettingError
 
 # Any in this file: settings are whatever the user gave; the checks decide.
@@ -35,7 +38,9 @@ def whole(low: int) -> Check:
 
     def check(what: str, value: Any) -> int:
         if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
-            raise SettingError(f"{what} needs an integer of at least {low}, got {value!r}.")
+            raise SettingError(
+                f"{what} needs an integer of at least {low}, got {value!r}. Choose one."
+            )
         return int(value)
 
     return check
@@ -44,7 +49,7 @@ def whole(low: int) -> Check:
 def flag(what: str, value: Any) -> bool:
     """Check for True or False."""
     if not isinstance(value, bool):
-        raise SettingError(f"{what} needs True or False, got {value!r}.")
+        raise SettingError(f"{what} needs True or False, got {value!r}. Choose one of them.")
     return value
 
 
@@ -53,7 +58,7 @@ def pair(check: Check) -> Check:
 
     def check_pair(what: str, value: Any) -> tuple[Any, Any]:
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise SettingError(f"{what} needs a pair of numbers, got {value!r}.")
+            raise SettingError(f"{what} needs a pair of numbers, got {value!r}. Write (a, b).")
         return check(f"{what}[0]", value[0]), check(f"{what}[1]", value[1])
 
     return check_pair
@@ -78,6 +83,22 @@ def choice(*accepted: str | None) -> Check:
         return value
 
     return check_choice
+
+
+def floating(*accepted: DType) -> Check:
+    """Make a check for one of a few dtypes."""
+
+    def check_floating(what: str, value: Any) -> DType:
+        try:
+            found = np.dtype(value)
+        except TypeError:
+            found = np.dtype(object)
+        if found not in accepted:
+            names = " or ".join([", ".join(map(str, accepted[:-1])), str(accepted[-1])])
+            raise SettingError(f"{what} needs {names}, got {value!r:.60}. Choose one of them.")
+        return found
+
+    return check_floating
 
 
 def above(low: float, below: float = inf) -> Check:

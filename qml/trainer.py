@@ -125,7 +125,9 @@ class Trainer:
         self.model, self.optimizer, self.loss = model, optimizer, loss
         self.metrics = dict(metrics or {})
         if self.metrics and loss is None:
-            raise SettingError("Trainer: metrics need a loss of predictions and targets, got None.")
+            raise SettingError(
+                "Trainer: metrics need a loss of predictions and targets, got None. Give loss."
+            )
         self.schedule = schedule
         self.schedule_each = choice("epoch", "step")("Trainer: schedule_each", schedule_each)
         self.early_stopping, self.clip = early_stopping, clip
@@ -134,7 +136,9 @@ class Trainer:
         check = optional(whole(1))
         self.checkpoint_every = check("Trainer: checkpoint_every", checkpoint_every)
         if checkpoint is None and checkpoint_every is not None:
-            raise SettingError("Trainer: checkpoint_every needs checkpoint, a path, got None.")
+            raise SettingError(
+                "Trainer: checkpoint_every needs checkpoint, a path, got None. Give both."
+            )
         self.quiet = quiet
 
     # -- training --------------------------------------------------------------------------------
@@ -168,11 +172,13 @@ class Trainer:
         """
         total = whole(1)("Trainer.fit: epochs", epochs) * len(data)
         if validation is not None and len(validation) == 0:
-            raise SettingError("Trainer.fit: validation needs at least one batch, got none.")
+            raise SettingError(
+                "Trainer.fit: validation needs at least one batch, got none. Leave it out."
+            )
         if total == 0 or (resume and self.checkpoint is None):
             raise SettingError(
                 f"Trainer.fit needs at least one batch, and a checkpoint path to resume from, got "
-                f"{len(data)} batches and {self.checkpoint}."
+                f"{len(data)} batches and {self.checkpoint}. Check the loader, and give checkpoint."
             )
         progress = self._restored(data) if resume else _Progress()
         history = progress.history
@@ -307,7 +313,9 @@ class Trainer:
             SettingError: no batches.
         """
         if len(data) == 0:
-            raise SettingError("Trainer.evaluate needs at least one batch, got none.")
+            raise SettingError(
+                "Trainer.evaluate needs at least one batch, got none. Check the loader."
+            )
         sums: dict[str, float] = {}
         samples = 0
         with no_grad(), _evaluating(self.model):

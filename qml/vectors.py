@@ -64,5 +64,5 @@ def _listed(name: str, parameters: Iterable[Parameter]) -> list[Parameter]:
     listed = list(parameters)
     if not listed or not all(isinstance(p, Parameter) for p in listed):
         kinds = [type(p).__name__ for p in listed]
-        raise ParameterError(f"{name} needs a list of Parameters, got {kinds}.")
+        raise ParameterError(f"{name} needs a list of Parameters, got {kinds}. Write [p].")
     return listed

@@ -21,7 +21,7 @@ BLOCKS = {
     "architecture": 1,
     "conventions": 7,
     "drawing": 4,
-    "engines": 3,
+    "engines": 4,
     "errors": 6,
     "from_pennylane": 3,
     "from_pytorch": 6,

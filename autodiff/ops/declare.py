@@ -18,6 +18,7 @@ import numpy as np
 from autodiff.dispatch import apply, lift
 from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, DTypeError, ShapeError
+from autodiff.ieee import silent
 from autodiff.node import Attrs, Meta, Op, Rule, Shape
 from autodiff.table import FUNCTIONS, METHODS, OPS
 from autodiff.tensors import Operand, Tensor
@@ -27,10 +28,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 Function = Callable[..., Tensor]
 
 
-def register(op: Op) -> Op:
-    """Put a row into the table; a name stands there once."""
+def register(op: Op, operands: int | None = None) -> Op:
+    """Put a row into the table, where its name stands once; floating-point errors stay silent.
+
+    ``operands`` says how many arrays the forward takes if it takes nothing else.
+    """
     if op.name in OPS:
         raise ValueError(f"an op needs a new name, got {op.name!r} twice. Choose another.")
+    if not (op.view or op.moves):
+        op.forward = silent(op.forward, operands)
     OPS[op.name] = op
     return op
 
@@ -131,7 +137,8 @@ def elementwise_op(
             domain=domain,
             takes_complex=takes_complex,
             doc=doc,
-        )
+        ),
+        _arity(forward),
     )
 
 

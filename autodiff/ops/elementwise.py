@@ -1,5 +1,7 @@
 """Elementwise ops: arithmetic, powers, exponentials. One row each, with the derivative beside it.
 
+Ops and gradients follow IEEE 754 and give inf or NaN without a warning: ``log(0)``, ``1 / 0``.
+
 Rules of holomorphic functions give f'(x); ``declare`` conjugates it and sums over broadcast axes.
 """
 

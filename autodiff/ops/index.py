@@ -14,7 +14,7 @@ import numpy as np
 
 from autodiff.dispatch import apply, lift
 from autodiff.errors import DTypeError, ShapeError
-from autodiff.node import Attrs, Op, Shape
+from autodiff.node import Attrs, Kind, Op, Shape
 from autodiff.ops.declare import per_input, public, register
 from autodiff.ops.gather import as_index_array, pick
 from autodiff.ops.shape import Axis, behind_batch, some_axes, transpose
@@ -78,7 +78,7 @@ def getitem(x: Operand, index: Any) -> Tensor:
 
     Integers, slices, None and Ellipsis give views. Integer arrays and boolean masks give copies;
     where an index repeats, gradients add up. An integer Tensor in the index stays an operand of the
-    op; of a mask only the present value counts.
+    op; of a mask only the present value counts, so an angle or a traced function refuses one.
 
     Raises:
         ShapeError: the index does not fit the shape.
@@ -192,11 +192,15 @@ def _is_mask(part: Any) -> bool:
 
 
 def _positions(x: Tensor, mask: Any, axis: int) -> Sequence[Any]:
+    """Return where a mask holds; that of a computed mask is a Tensor, which no program keeps."""
     values = mask.numpy() if isinstance(mask, Tensor) else mask
     wanted = x.shape[axis : axis + values.ndim]
     if values.ndim == 0 or values.shape != wanted:
         raise _index_error(x, f"a mask of shape {values.shape} for axes of shape {wanted}")
-    return values.nonzero()
+    places = values.nonzero()
+    if isinstance(mask, Tensor) and mask._meta.kind is not Kind.CONSTANT:
+        return [Tensor(place, device=x.device) for place in places]
+    return places
 
 
 @public()

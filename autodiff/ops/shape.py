@@ -13,7 +13,7 @@ from operator import index as as_index
 import numpy as np
 
 from autodiff.dispatch import apply, lift
-from autodiff.errors import ShapeError
+from autodiff.errors import DTypeError, ShapeError
 from autodiff.node import Attrs, Meta, Op, Shape
 from autodiff.ops.declare import broadcast_shape, per_input, public, register, unchanged
 from autodiff.tensors import Operand, Tensor
@@ -23,11 +23,15 @@ Axis = int | Sequence[int]
 
 def one_axis(axis: int, rank: int) -> int:
     """Return ``axis`` counted from 0, or refuse it."""
-    if not -rank <= axis < rank:
+    try:
+        place = as_index(axis)
+    except TypeError as error:
+        raise DTypeError(f"axis needs integers, got {axis!r}. Count from 0 or -1.") from error
+    if not -rank <= place < rank:
         raise ShapeError(
             f"axis needs one of the {rank} axes of the tensor, got {axis}. Count from 0 or -1."
         )
-    return as_index(axis) % rank
+    return place % rank
 
 
 def some_axes(axis: Axis, rank: int) -> tuple[int, ...]:
@@ -173,21 +177,27 @@ _TRANSPOSE: Op = register(
 
 
 @public()
-def transpose(x: Operand, axes: Sequence[int] | None = None) -> Tensor:
-    """Return x with its axes permuted (reversed by default). A view.
+def transpose(x: Operand, *axes: int | Sequence[int] | None) -> Tensor:
+    """Return x with its axes permuted (reversed by default): NumPy's, with all axes named. A view.
 
     Raises:
-        ShapeError: ``axes`` is not a permutation.
+        ShapeError: ``axes`` is not a permutation. To exchange two axes, use ``swapaxes``.
 
-    >>> transpose([[1.0, 2.0]]).shape
-    (2, 1)
+    >>> transpose([[1.0, 2.0]]).shape, transpose([[1.0, 2.0]], 1, 0).shape
+    ((2, 1), (2, 1))
     """
     (tensor,) = lift((x,))
     rank = tensor.ndim
-    order = tuple(range(rank))[::-1] if axes is None else tuple(one_axis(a, rank) for a in axes)
+    given = axes
+    if len(axes) == 1 and isinstance(axes[0], Sequence | np.ndarray):
+        given = tuple(axes[0])
+    elif axes in ((), (None,)):
+        given = tuple(range(rank)[::-1])
+    order = tuple([one_axis(a, rank) for a in given])  # type: ignore[arg-type]  # checked there
     if sorted(order) != list(range(rank)):
         raise ShapeError(
-            f"transpose needs a permutation of {rank} axes, got {axes}. Name every axis once."
+            f"transpose needs a permutation of {rank} axes, got {given}. Name every axis once, or "
+            "exchange two with swapaxes."
         )
     return apply(_TRANSPOSE, tensor, axes=order)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from autodiff.dispatch import apply
 from autodiff.dtypes import real_dtype
+from autodiff.errors import GradientError
 from autodiff.node import Cotangents, Meta, Op
 from autodiff.ops.algebra import adjoint, matmul
 from autodiff.ops.complex import imag, real
@@ -39,6 +40,40 @@ def _eigh(xp: Any, x: Any) -> tuple[Any, ...]:
     return values, vectors, anchor, gaps <= x.shape[-1] * np.finfo(values.dtype).eps * scale
 
 
+def _same_for_all_bases(xp: Any, overlaps: Any, equal: Any) -> Any:
+    """Refuse a cotangent of vectors that depends on the basis chosen in an eigenspace.
+
+    Another basis V exp(A), A^H = -A between vectors of equal eigenvalues, changes the loss by
+    Re tr(g^H V A): so there the skew part of V^H g has to be 0.
+    """
+    skew = xp.abs(overlaps - xp.conj(overlaps).swapaxes(-1, -2)) * equal
+    largest = xp.abs(overlaps).max(axis=(-2, -1), keepdims=True, initial=0)
+    eps = np.finfo(skew.dtype).eps
+    if bool((skew > np.sqrt(eps) * largest + overlaps.shape[-1] * eps).any()):
+        raise GradientError(
+            "the gradient of eigh needs distinct eigenvalues, or a loss that is the same for every "
+            "basis of an eigenspace, got one of single eigenvectors where eigenvalues are equal. "
+            "Use the projector V V^H on all vectors of the eigenspace, or only the eigenvalues."
+        )
+    return overlaps
+
+
+_SAME_FOR_ALL_BASES = register(
+    Op(
+        "same_for_all_bases",
+        _same_for_all_bases,
+        per_input(lambda g, outs, overlaps, equal: g, lambda g, outs, overlaps, equal: None),
+        lambda overlaps, equal: (overlaps,),
+        per_sample=unchanged,
+        samples=lambda draw: [
+            ((draw(3, 3), np.zeros((3, 3), bool)), {}),
+            ((draw(0, 2, 2), np.zeros((0, 2, 2), bool)), {}),
+        ],
+        doc="Return V^H g for the cotangent g of eigenvectors V, if a basis does not matter to it.",
+    )
+)
+
+
 def _eigh_vjp(
     gs: Sequence[Tensor | None], outs: Sequence[Tensor], inputs: Sequence[Tensor]
 ) -> Cotangents:
@@ -56,6 +91,7 @@ def _eigh_vjp(
             phases = imag(diagonal(overlaps, 0, -2, -1)) / total(real(vectors) * anchor, axis=-2)
             by_vectors = by_vectors - anchor * expand_dims(phases, -2) * 1j
             overlaps = matmul(adjoint(vectors), by_vectors)
+        overlaps = apply(_SAME_FOR_ALL_BASES, overlaps, equal)
         gaps = expand_dims(values, -2) - expand_dims(values, -1)
         inner = where(equal, 0, 1 / where(equal, 1, gaps)) * overlaps
     if by_values is not None:
@@ -101,8 +137,9 @@ def eigh(x: Operand) -> tuple[Tensor, Tensor]:
 
     Where eigenvalues are equal (to n eps max|w|), the terms with 1/(w_j - w_i) are left out:
     gradients of symmetric functions of the equal eigenvalues, and of functions of the vectors that
-    do not depend on the basis chosen in that eigenspace, stay right and finite; others do not
-    exist, and what is returned is finite but means nothing.
+    do not depend on the basis chosen in that eigenspace, stay right and finite. Others do not
+    exist: a loss of the vectors that changes with the basis, to first order at the one found, is
+    refused; a gradient of single equal eigenvalues is finite but means nothing.
 
     Args:
         x: shape (..., n, n).
@@ -113,6 +150,7 @@ def eigh(x: Operand) -> tuple[Tensor, Tensor]:
     Raises:
         ShapeError: not square.
         LinearAlgebraError: LAPACK's iteration did not converge.
+        GradientError: (in backward) equal eigenvalues, and a loss of single vectors of theirs.
 
     >>> eigh([[0.0, 1.0], [1.0, 0.0]])[0].tolist()
     [-1.0, 1.0]

@@ -19,6 +19,7 @@ from autodiff.ops.algebra import adjoint, matmul
 from autodiff.ops.cast import as_inexact
 from autodiff.ops.complex import imag
 from autodiff.ops.declare import broadcast_shape, conj_of, per_input, public, register, unchanged
+from autodiff.ops.reduce import sum as total
 from autodiff.ops.shape import reshape
 from autodiff.tensors import Operand, Tensor
 
@@ -169,17 +170,47 @@ def solve(a: Operand, b: Operand) -> Tensor:
 
 
 def _by_matrix(g: Tensor, x: Tensor) -> Tensor:
-    """Return g x^(-H) for one number g a matrix: from d log det x = tr(x^-1 dx)."""
-    return reshape(g, (*g.shape, 1, 1)) * adjoint(inv(x))
+    """Return g x for one number g a matrix."""
+    return reshape(g, (*g.shape, 1, 1)) * x
 
+
+def _adjugate(xp: Any, x: Any) -> Any:
+    """With x = U diag(s) V^H it is det(U) det(V^H) V diag(products of the other s) U^H."""
+    if not x.size:
+        return xp.zeros(x.shape, x.dtype)
+    u, s, v = lapack("the gradient of det", xp.linalg.svd, x)
+    others = xp.where(xp.eye(x.shape[-1], dtype=bool), 1, s[..., None, :]).prod(axis=-1)
+    phase = xp.linalg.det(u) * xp.linalg.det(v)
+    scaled = xp.conj(v).swapaxes(-1, -2) * (phase[..., None] * others)[..., None, :]
+    return scaled @ xp.conj(u).swapaxes(-1, -2)
+
+
+def _adjugate_rule(g: Tensor, outs: Sequence[Tensor], x: Tensor) -> Tensor:
+    """From adj x = det(x) x^-1; of the second derivatives of det only this needs an inverse."""
+    inverse = adjoint(inv(x))
+    along = _by_matrix(total(g * conj_of(outs[0]), axis=(-2, -1)), inverse)
+    return along - matmul(matmul(adjoint(outs[0]), g), inverse)
+
+
+_ADJUGATE = register(
+    Op(
+        "adjugate",
+        _adjugate,
+        per_input(_adjugate_rule),
+        lambda meta: (meta,),
+        reads_outputs=True,
+        per_sample=unchanged,
+        samples=_square_samples,
+        doc="Return the transposed cofactors of the last two axes: det(x) x^-1, singular or not.",
+    )
+)
 
 _DET = register(
     Op(
         "det",
         lambda xp, x: xp.linalg.det(x),
-        per_input(lambda g, outs, x: _by_matrix(g * conj_of(outs[0]), x)),
+        per_input(lambda g, outs, x: _by_matrix(g, adjoint(apply(_ADJUGATE, x)))),
         lambda meta: ((meta[0][:-2], meta[1]),),
-        reads_outputs=True,
         per_sample=unchanged,
         samples=_square_samples,
         doc="Return the determinant of the last two axes.",
@@ -189,7 +220,9 @@ _DET = register(
 
 @public()
 def det(x: Operand) -> Tensor:
-    """Return the determinants. The gradient needs an invertible matrix.
+    """Return the determinants. The gradient, the cofactors, exists for singular matrices too.
+
+    Only the second derivative needs an invertible matrix.
 
     Args:
         x: shape (..., n, n).
@@ -207,13 +240,17 @@ def det(x: Operand) -> Tensor:
 def _slogdet_vjp(
     gs: Sequence[Tensor | None], outs: Sequence[Tensor], inputs: Sequence[Tensor]
 ) -> Cotangents:
-    """With log det x = log|det x| + i t, the sign is exp(i t), and d sign = i sign dt."""
+    """With log det x = log|det x| + i t, the sign is exp(i t), and d sign = i sign dt.
+
+    d log det x = tr(x^-1 dx) gives x^-H.
+    """
     by_sign, by_log = gs
     (x,) = inputs
     if by_sign is None or x.dtype.kind != "c":  # a real sign is piecewise constant
-        return [None if by_log is None else _by_matrix(by_log, x)]
+        return [None if by_log is None else _by_matrix(by_log, adjoint(inv(x)))]
     by_phase = imag(by_sign * conj_of(outs[0])) * 1j
-    return [_by_matrix(by_phase if by_log is None else by_log + by_phase, x)]
+    g = by_phase if by_log is None else by_log + by_phase
+    return [_by_matrix(g, adjoint(inv(x)))]
 
 
 _SLOGDET = register(

@@ -34,5 +34,5 @@ def drawing_of(circuit: Circuit, kind: str, fold: int | None) -> Any:
     default, make = KINDS[kind]
     room = default if fold is None else fold
     if not isinstance(room, int) or isinstance(room, bool) or room < 0:
-        raise DrawingError(f"draw needs a fold from 0 on, got {fold!r:.60}. 0 never folds.")
+        raise DrawingError(f"draw needs a fold from 0 on, got {fold!r:.60}. Write 0 to never fold.")
     return make(layout_of(circuit), room)

@@ -48,7 +48,7 @@ def save_probability_plot(
             "Take one sample of a batch: p[0]."
         )
     if most < 1:
-        raise DrawingError(f"save_probability_plot needs most from 1 on, got {most}.")
+        raise DrawingError(f"save_probability_plot needs most from 1 on, got {most}. Leave it out.")
     from matplotlib.figure import Figure
 
     kept = np.sort(np.argsort(-values, kind="stable")[:most])
@@ -97,7 +97,8 @@ def save_bloch_plot(vectors: Tensor | ArrayLike, path: str | Path, *, title: str
     values = _numbers("save_bloch_plot", vectors)
     if values.ndim not in (1, 2) or values.shape[-1] != 3 or values.size == 0:
         raise DrawingError(
-            f"save_bloch_plot needs Bloch vectors of shape (3,) or (K, 3), got {values.shape}."
+            f"save_bloch_plot needs Bloch vectors of shape (3,) or (K, 3), got {values.shape}. "
+            "Take them from bloch_vector."
         )
     rows = np.atleast_2d(values)
     longest = float(np.linalg.norm(rows, axis=1).max())
@@ -127,7 +128,9 @@ def save_bloch_plot(vectors: Tensor | ArrayLike, path: str | Path, *, title: str
 def _numbers(name: str, given: Tensor | ArrayLike) -> NDArray[np.float64]:
     array = given.numpy() if isinstance(given, Tensor) else np.asarray(given)
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        raise DrawingError(f"{name} needs finite real numbers, got dtype {array.dtype}.")
+        raise DrawingError(
+            f"{name} needs finite real numbers, got dtype {array.dtype}. Check them."
+        )
     return np.asarray(array, np.float64)
 
 

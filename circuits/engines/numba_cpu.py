@@ -13,12 +13,14 @@ from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_kernels_stages as stages
 from circuits.engines.base import Engine, Gradients, Wanted, check_batch, real_dtype
 from circuits.engines.numba_outline import outline
+from circuits.engines.numba_pieces import Pieces
 from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
 from circuits.plan.forecast import Outline
 from circuits.plan.memory import require_memory
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
+from circuits.plan.wide import pieces
 
 _NONE = {np.dtype(kind): np.zeros((1, 0), kind) for kind in (np.float32, np.float64)}
 for _array in _NONE.values():
@@ -50,6 +52,8 @@ class NumbaEngine(Engine):
     ) -> tuple[ComplexArray, RealArray | None]:
         """Apply the plan to every sample, then measure."""
         program, real = self._program(plan), real_dtype(state.dtype)
+        if isinstance(program, Pieces):
+            return program.forward(state, angles, matrices, terms, coefficients)
         batch = check_batch([state, angles, *matrices, coefficients])
         require_memory(batch * state.dtype.itemsize * state.shape[1], "a run's final states")
         shape = program.shape(batch, real, terms)
@@ -93,6 +97,9 @@ class NumbaEngine(Engine):
     ) -> Gradients:
         """Undo the plan as far as a gradient is wanted."""
         program, real, batch = self._program(plan), real_dtype(final.dtype), len(final)
+        if isinstance(program, Pieces):
+            start = (cotangent, terms, coefficients, weights)
+            return program.reverse(final, angles, matrices, wanted, *start)
         shape = program.shape(batch, real, terms)
         call = program.call(shape, batch, wanted)
         columns, made = program.make_columns(angles, matrices, real)
@@ -116,17 +123,14 @@ class NumbaEngine(Engine):
             np.empty((batch, 0), real),
         )
         if call.passes:
-            operands = (*operands, self._states_between(2 * final.shape[1], real))
             self._run_stages(stages.reverse_stages, shape, call, operands, batch)
         else:
             self._run_blocks(drivers.reverse, call, operands, real)
-        if asked:
-            _finish_terms(terms, final, weights, by_term)
+        _finish_terms(terms, final, weights, by_term)
+        by_angle = program.angle_gradients(results, angles, made, wanted) if wanted.angles else None
         return Gradients(
             state=by_state if wanted.state else None,
-            angles=program.angle_gradients(results, angles, made, wanted)
-            if wanted.angles
-            else None,
+            angles=by_angle,
             matrices=program.matrix_gradients(results, matrices, final.dtype)
             if wanted.matrices
             else None,
@@ -141,7 +145,10 @@ class NumbaEngine(Engine):
         terms: Terms | None = None,
     ) -> Outline:
         """Say how the plan would run."""
-        return outline(self._program(plan), batch, dtype, terms)
+        program = self._program(plan)
+        if isinstance(program, Pieces):
+            return program.outline(batch, dtype, terms)
+        return outline(program, batch, dtype, terms)
 
     def _run_blocks(
         self, driver: Any, call: Call, operands: tuple[Any, ...], real: np.dtype[Any]
@@ -160,6 +167,8 @@ class NumbaEngine(Engine):
         room = self._workspace(team + 1, call.size, real)
         parts = [np.empty((call.blocks, (shape.atoms + 1) * lanes), real)]
         if driver is stages.reverse_stages:
+            size = 2 << len(shape.layout.schedule.places)
+            operands = (*operands, self._states_between(size, real))
             width = shape.layout.schedule.sizes[1] * lanes
             parts.append(np.empty((call.blocks, width), real))
         control = np.zeros(stages.COUNTERS + 2 * batch * (call.passes + 2), np.int64)
@@ -186,10 +195,13 @@ class NumbaEngine(Engine):
             setattr(self._local, name, found)
         return found
 
-    def _program(self, plan: Plan) -> Program:
+    def _program(self, plan: Plan) -> Program | Pieces:
         program = plan.memo.get(self.name)
-        if not isinstance(program, Program):
-            program = plan.memo[self.name] = Program(plan)
+        if not isinstance(program, Program | Pieces):
+            parts = pieces(plan)
+            whole = parts == (plan,)
+            program = Program(plan) if whole else Pieces.build(self, plan, parts)
+            plan.memo[self.name] = program
         return program
 
 
@@ -230,7 +242,9 @@ def _sparse_cotangent(
 def _finish_terms(
     terms: Terms | None, final: ComplexArray, weights: RealArray | None, by_term: RealArray
 ) -> None:
-    """Turn the values of terms ``(B, T)`` into the gradients of their coefficients."""
+    """Turn the values of terms ``(B, T)`` into the gradients of their coefficients, if any."""
+    if by_term.shape[1] == 0:
+        return
     assert terms is not None
     assert weights is not None
     for position, term in words_of(terms).sparse:

@@ -23,8 +23,12 @@ _limit = [0]
 def get_num_threads() -> int:
     """Return how many threads a call may use: what was set, or the CPUs that this process may use.
 
-    >>> get_num_threads() >= 1
-    True
+    Returns:
+        1 or more. Small calls use one thread whatever the number.
+
+    Example:
+        >>> get_num_threads() >= 1
+        True
     """
     return _limit[0] or len(os.sched_getaffinity(0))
 
@@ -38,11 +42,12 @@ def set_num_threads(count: int) -> None:
     Raises:
         ValueError: the number is not a positive integer.
 
-    >>> before = get_num_threads()
-    >>> set_num_threads(2)
-    >>> get_num_threads()
-    2
-    >>> set_num_threads(before)
+    Example:
+        >>> before = get_num_threads()
+        >>> set_num_threads(2)
+        >>> get_num_threads()
+        2
+        >>> set_num_threads(before)
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(

@@ -41,5 +41,7 @@ def get_engine(engine: str | Engine) -> Engine:
         return engine
     if engine not in ENGINES:
         names = ", ".join(map(repr, ENGINES))
-        raise EngineError(f"engine needs one of {names}, or an Engine, got {engine!r}.")
+        raise EngineError(
+            f"engine needs one of {names}, or an Engine, got {engine!r}. Leave it out for 'numba'."
+        )
     return _made(engine)

@@ -33,7 +33,8 @@ def from_qiskit(
         inputs: symbols that are features, by Input name: a ParameterVector, its name, or a list of
             Qiskit's Parameters or of names, such as ``qc.parameters``.
         values: start values of the others, 0 by default: ``(P,)`` in order, or a mapping from
-            Qiskit's Parameters, ParameterVectors or names.
+            Qiskit's Parameters, ParameterVectors or names. Angles such as a / b have no value at 0
+            and give NaN; ``import_report`` names such Parameters.
         evolution: "definition" takes a PauliEvolutionGate's product formula, which hardware runs;
             "exact" takes its matrix exponential.
 

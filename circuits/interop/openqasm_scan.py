@@ -133,7 +133,7 @@ class _Scan:
         if self.version not in ("2", "3"):
             raise ConversionError(
                 f"from_qasm needs OpenQASM 2 or 3, got version {self.version or 'none'!r}. "
-                "Begin the program with OPENQASM 2.0; or OPENQASM 3.0;"
+                "Begin the program with 'OPENQASM 3.0;'."
             )
         return int(self.version)
 

@@ -45,8 +45,6 @@ class Forecast:
         forward_bytes: peak memory of a run without gradient.
         peak_bytes: peak memory of a run with its gradient.
         available_bytes: what there is.
-        keeps_states: whether the final states take no more than a quarter of that, so that they
-            are kept for the backward pass.
     """
 
     num_qubits: int
@@ -58,7 +56,6 @@ class Forecast:
     forward_bytes: int
     peak_bytes: int
     available_bytes: int
-    keeps_states: bool
 
     @property
     def layout(self) -> str:
@@ -84,9 +81,6 @@ class Forecast:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.blocks.items())
         sizes = ", ".join(map(str, self.stages[:8])) + (", ..." if len(self.stages) > 8 else "")
         samples = "1 sample" if self.batch == 1 else f"{self.batch} samples"
-        kept = "kept for the backward pass"
-        if not self.keeps_states:
-            kept = "more than a quarter of the available memory"
         memory = f"{size_text(self.forward_bytes)}, with gradient {size_text(self.peak_bytes)}"
         rows = [
             ("run", f"{self.num_qubits} qubits, {self.dtype}, {samples}"),
@@ -96,6 +90,5 @@ class Forecast:
             ("stages", f"{len(self.stages)}, of {sizes} instructions"),
             ("threads", str(self.threads)),
             ("memory", f"{memory}; available {size_text(self.available_bytes)}"),
-            ("final states", kept),
         ]
         return "\n".join(f"{name:<13}{text}" for name, text in rows)

@@ -96,20 +96,3 @@ def require_memory(count: int, what: str) -> None:
             f"{what} needs {size_text(count)} of memory, got {size_text(available)} available. "
             "Use dtype='complex64', fewer samples at once, or fewer qubits."
         )
-
-
-def keeps_states(count: int, available: int | None = None) -> bool:
-    """Return whether final states are kept for a backward pass: in a quarter of the free memory.
-
-    Args:
-        count: bytes of the final states.
-        available: free bytes; None: those of now.
-
-    >>> keeps_states(100, 400), keeps_states(101, 400)
-    (True, False)
-    """
-    if available is None:
-        if count < UNCHECKED:
-            return True
-        available = available_memory()
-    return count <= available // 4

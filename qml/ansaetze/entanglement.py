@@ -50,5 +50,7 @@ def entangled_pairs(what: str, pattern: str, num_qubits: int) -> Pairs:
     [(0, 1), (1, 2), (2, 3), (3, 0)]
     """
     if pattern not in PATTERNS:
-        raise SettingError(f"{what} needs one of {', '.join(PATTERNS)}, got {pattern!r}.")
+        raise SettingError(
+            f"{what} needs one of {', '.join(PATTERNS)}, got {pattern!r}. Choose one of them."
+        )
     return PATTERNS[pattern](num_qubits)

@@ -140,7 +140,7 @@ def hamiltonian_variational(
 def _terms(what: str, hamiltonian: Any) -> tuple[int, list[tuple[str, float]]]:
     """Return the width and the terms that are no identity, or refuse."""
     if not isinstance(hamiltonian, PauliSum):
-        raise SettingError(f"{what} needs a PauliSum, got {type(hamiltonian).__name__}.")
+        raise SettingError(f"{what} needs a PauliSum, got {type(hamiltonian).__name__}. Build one.")
     listed = hamiltonian.to_list()
     for label, coefficient in listed:
         if isinstance(coefficient, Affine) or complex(coefficient).imag:
@@ -150,7 +150,7 @@ def _terms(what: str, hamiltonian: Any) -> tuple[int, list[tuple[str, float]]]:
             )
     terms = [(label, float(cast("float", c).real)) for label, c in listed if label.strip("I")]
     if not terms:
-        raise SettingError(f"{what} needs a Hamiltonian with a term besides the identity.")
+        raise SettingError(f"{what} needs a Hamiltonian with a term besides the identity. Add one.")
     return len(terms[0][0]), terms
 
 

@@ -14,7 +14,7 @@ from circuits import Circuit
 from circuits.sampling import Seed, generator_of
 from qml.ansaetze.building import new_parameters, numbered
 from qml.errors import SettingError
-from qml.settings import real, whole
+from qml.settings import floating, real, whole
 
 Initializer = Callable[[int], NDArray[np.floating]]
 """``initializer(P)`` gives P angles in radians."""
@@ -129,7 +129,9 @@ def identity_blocks(
     old = ansatz.parameters()
     if not old or ansatz.inputs or any(p.shape for p in old):
         raise SettingError(
-            f"identity_blocks needs a circuit with scalar Parameters and no Inputs, got {ansatz!r}."
+            "identity_blocks needs a circuit with scalar Parameters and no Inputs, got "
+            f"{ansatz!r}. "
+            "Encode the features in another circuit."
         )
     made, every = Circuit(ansatz.num_qubits), numbered(name, 2 * count * len(old))
     for block in range(count):
@@ -142,6 +144,5 @@ def identity_blocks(
 
 
 def _checked_dtype(what: str, dtype: DTypeLike) -> DType:
-    if np.dtype(dtype) not in (F32, F64):
-        raise SettingError(f"{what}: dtype needs float32 or float64, got {dtype!r}.")
-    return np.dtype(dtype)
+    found: DType = floating(F32, F64)(f"{what}: dtype", dtype)
+    return found

@@ -113,6 +113,11 @@ class Optimizer(ABC):
             SettingError: settings out of range.
         """
         own = type(self).__name__
+        if not isinstance(state, Mapping):
+            raise StateDictError(
+                f"{own} needs a state_dict, a mapping, got {type(state).__name__} {state!r:.60}. "
+                "Give what state_dict() returned."
+            )
         kind = state.get("optimizer")
         if kind != own or not {"settings", "state"} <= state.keys():
             raise StateDictError(
@@ -137,9 +142,11 @@ class Optimizer(ABC):
 
     def _checked_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         own = type(self).__name__
-        if settings.keys() != self.checks.keys():
+        if not isinstance(settings, Mapping) or settings.keys() != self.checks.keys():
+            found = sorted(settings) if isinstance(settings, Mapping) else settings
             raise StateDictError(
-                f"{own} needs the settings {sorted(self.checks)}, got {sorted(settings)}."
+                f"{own} needs the settings {sorted(self.checks)}, got {found!r:.200}. "
+                "Give what state_dict() returned."
             )
         return {
             name: check(f"{own}: {name}", settings[name]) for name, check in self.checks.items()
@@ -162,7 +169,7 @@ def checked_parameters(owner: str, params: Any) -> list[Parameter]:
     if not parameters:
         raise ParameterError(
             f"{owner} needs at least one Parameter, got none. "
-            "Does the circuit or module have Parameters yet?"
+            "Make the circuit or module before its optimizer."
         )
     seen: dict[int, int] = {}
     for position, parameter in enumerate(parameters):

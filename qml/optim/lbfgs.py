@@ -188,7 +188,9 @@ class LBFGS(Optimizer):
     def _set_state(self, saved: Any) -> None:
         names = [entry.name for entry in fields(Memory)]
         if sorted(saved) != sorted(names):
-            raise StateDictError(f"LBFGS needs a state of {names}, got {sorted(saved)}.")
+            raise StateDictError(
+                f"LBFGS needs a state of {names}, got {sorted(saved)}. Save it again."
+            )
         members = [int(k) for k in saved["members"]]
         known = all(0 <= k < len(self.parameters) for k in members)
         size = RealVector([self.parameters[k] for k in members]).size if known else -1

@@ -121,7 +121,9 @@ class SPSA(Optimizer):
 
     def _set_state(self, saved: Any) -> None:
         if sorted(saved) != ["generator", "steps"]:
-            raise StateDictError(f"SPSA needs a state of generator and steps, got {sorted(saved)}.")
+            raise StateDictError(
+                f"SPSA needs a state of generator and steps, got {sorted(saved)}. Save it again."
+            )
         generator = np.random.default_rng(0)
         try:
             generator.bit_generator.state = saved["generator"]

@@ -16,6 +16,8 @@ Check = Callable[[Path], list[str]]
 
 BROAD = {"Exception", "BaseException"}
 SKIPS = {"skip", "skipif", "skipUnless", "importorskip", "xfail"}
+ASSEMBLED = {"Refusal", "Unread"}
+"""Parts of a message, with the remedy as an argument of its own."""
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
@@ -51,6 +53,52 @@ def notes_for_later(root: Path) -> list[str]:
     ]
 
 
+def refusals_without_remedy(root: Path) -> list[str]:
+    """Messages of the project's own errors that end with what was wrong: say what to do, too."""
+    kinds = _own_errors(root)
+    return [
+        f"{source.path}:{node.lineno} says not what to do"
+        for source in sources(root)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in kinds
+        and node.args
+        and _has_one_sentence(_text(node.args[0]))
+    ]
+
+
+def _own_errors(root: Path) -> set[str]:
+    """The classes that derive, directly or not, from one of the bases, and are given messages."""
+    bases = {
+        node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+        for source in sources(root)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"AutodiffError", "CircuitError"}
+    while more := {name for name, above in bases.items() if name not in found and above & found}:
+        found |= more
+    return found - ASSEMBLED
+
+
+def _text(node: ast.expr) -> str:
+    """The text of a message, with {} for each value; one that is computed elsewhere is a value."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(["{}" if isinstance(p, ast.FormattedValue) else _text(p) for p in parts])
+        case ast.BinOp(left=left, right=right):
+            return _text(left) + _text(right)
+    return "{}"
+
+
+def _has_one_sentence(text: str) -> bool:
+    """Whether no sentence follows the first; one that is a value counts."""
+    first = text.partition("\n")[0]  # a listing may follow
+    return text != "{}" and not re.search(r"[.:?] +[A-Z{'\"].*[.:)}]$", first)
+
+
 def _caught(node: ast.AST) -> Iterator[str | None]:
     """The names of the exceptions that a handler or ``suppress`` catches; None for a bare one."""
     match node:
@@ -69,9 +117,11 @@ def _comments(source: Source) -> Iterator[tokenize.TokenInfo]:
     return (token for token in tokens if token.type == tokenize.COMMENT)
 
 
-CHECKS = (broad_handlers, skipped_tests, notes_for_later)
+CHECKS = (broad_handlers, skipped_tests, notes_for_later, refusals_without_remedy)
 
 TRY = "try:\n    x = 1\nexcept{}:\n    x = 2\n"
+
+REFUSAL = "class OwnError(CircuitError): ...\nraise OwnError({})\n"
 
 VIOLATIONS = (
     (broad_handlers, {"qml/x.py": TRY.format("")}, "qml/x.py:3"),
@@ -86,12 +136,16 @@ VIOLATIONS = (
         {"tests/test_x.py": "case = pytest.param(1, marks=pytest.mark.skipif(1))"},
         "if",
     ),
+    (refusals_without_remedy, {"qml/x.py": REFUSAL.format('f"x needs 1, got {x}."')}, "qml/x.py:2"),
+    (refusals_without_remedy, {"qml/x.py": REFUSAL.format('"x needs 1, got 2"')}, "qml/x.py:2"),
     (notes_for_later, {"qml/x.py": "x = 1  # TODO: two\n"}, "qml/x.py:1"),
     (notes_for_later, {"tests/test_x.py": "# FIXME\n"}, "tests/test_x.py:1"),
 )
 
 ALLOWED = {
     "qml/x.py": TRY.format(" (ValueError, KeyError)") + 'TEXT = "TODO"\n',
+    "qml/y.py": REFUSAL.format('f"x needs 1, got {x}. Add {1 - x}."'),
+    "qml/z.py": REFUSAL.format('f"x needs 1, got {x}. {REMEDY}"'),
     "tests/test_x.py": "trainer.skip(1)\n",
 }
 

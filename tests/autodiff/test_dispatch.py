@@ -179,3 +179,16 @@ def test_allocations_of_a_recorded_and_of_a_plain_op() -> None:
     """Handle, cell, storage with its copies, metadata and array; Node and History if recorded."""
     assert blocks_per_op(1000, requires_grad=False) <= 9.5
     assert blocks_per_op(1000, requires_grad=True) <= 16.5
+
+
+@pytest.mark.parametrize(
+    ("operand", "number"),
+    [([1], 2**70), (np.uint8([1]), 300), ([1.0], 10**400), (np.uint8([1]), -1)],
+)
+def test_number_that_does_not_fit_is_refused(operand: object, number: int) -> None:
+    with pytest.raises(DTypeError, match="numbers that fit its operands' dtype"):
+        Tensor(operand) + number
+
+
+def test_float_beyond_single_precision_is_infinite() -> None:
+    assert (Tensor([1.0], dtype=F32) + 1e300).tolist() == [np.inf]

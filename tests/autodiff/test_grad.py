@@ -122,3 +122,10 @@ def test_grad_frees_the_graph_by_default() -> None:
     grad(y, x)
     with pytest.raises(GradientError, match="freed"):
         grad(y, x)
+
+
+def test_cotangent_may_be_an_array_or_a_number() -> None:
+    x = leaf([1.0, 2.0])
+    assert grad(x * x, x, grad_outputs=np.array([1.0, 10.0])).tolist() == [2.0, 40.0]
+    assert grad((x * x).sum(), x, 2.0).tolist() == [4.0, 8.0]
+    assert grad([x * x, x.sum()], x, [np.ones(2), 1.0]).tolist() == [3.0, 5.0]

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import pytest
 
-from autodiff import F32, Tensor, no_grad
+from autodiff import F32, DTypeError, Tensor, no_grad
 from autodiff.methods import COMPARISONS, OPERATORS
 
 A, B = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 2.0], [0.5, 4.0]])
@@ -124,3 +124,11 @@ def test_backward_forms() -> None:
     assert x.grad.tolist() == [4.0, 80.0]
     y.backward_with_grad(g)
     assert x.grad.tolist() == [6.0, 120.0]
+
+
+def test_elements_are_not_assigned() -> None:
+    t = Tensor([1.0, 2.0])
+    with pytest.raises(DTypeError, match=r"t\[i\] = v needs an array.*set_.*storage_mut"):
+        t[0] = 1.0
+    t[0].set_(5.0)
+    assert t.tolist() == [5.0, 2.0]

@@ -108,3 +108,22 @@ def test_one_instance_serves_several_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(seen) == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("mode", "inside"), [(no_grad, False), (enable_grad, True)])
+def test_bare_decorator_is_the_mode_as_well(mode: type, inside: bool) -> None:
+    @mode
+    def function(x: int) -> tuple[int, bool]:
+        """Its own words."""
+        return x, is_grad_enabled()
+
+    with mode():
+        pass
+    assert function(3) == (3, inside)
+    assert function.__doc__ == "Its own words."
+    assert is_grad_enabled()
+
+
+def test_mode_takes_no_value() -> None:
+    with pytest.raises(GradientError, match=r"no_grad needs nothing.*got False"):
+        no_grad(False)

@@ -294,3 +294,12 @@ def test_output_that_only_a_rule_reads_is_replayed() -> None:
     )
     program = Program.trace(lambda x: ad.value_and_grad(saves)(x), ((), F64))
     assert [x.item() for x in program.run([Tensor(3.0)])] == [9.0, 6.0]
+
+
+def test_computed_mask_is_refused_and_a_fixed_one_kept() -> None:
+    """Where a mask holds depends on values that a replay would change."""
+    w = Parameter([-1.0, 2.0])
+    fixed = capture(w[np.array([False, True])])
+    assert fixed.run([Tensor([3.0, 4.0])])[0].tolist() == [4.0]
+    with pytest.raises(Refused, match="int64"):
+        capture(w[w > 0][0])

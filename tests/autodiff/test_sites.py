@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 
-from autodiff import Tensor
+import pytest
+
+from autodiff import Parameter, Tensor, VersionError, no_grad
 from autodiff.sites import Site, call_site, function_of, line_of
+from circuits import Circuit, Z
 
 
 def here() -> Site:
@@ -35,3 +39,12 @@ def test_context_managers_of_the_package_are_passed_over() -> None:
     with x.storage_mut():
         site = call_site(1)
     assert function_of(site).endswith("test_context_managers_of_the_package_are_passed_over")
+
+
+def test_frames_of_registered_libraries_are_passed_over() -> None:
+    p = Parameter(0.3)
+    loss, line = Circuit(1).rx(p, 0).expectation(Z(0)), inspect.currentframe().f_lineno
+    with no_grad():
+        p.set_(0.5)
+    with pytest.raises(VersionError, match=f"{re.escape(__file__)}:{line}"):
+        loss.backward()

@@ -17,6 +17,7 @@ from autodiff import (
     F64,
     DTypeError,
     GradientError,
+    Parameter,
     ShapeError,
     StorageBusy,
     Tensor,
@@ -238,7 +239,7 @@ def test_values_are_read_whether_or_not_the_tensor_requires_grad() -> None:
 
 def test_item_needs_one_element() -> None:
     assert Tensor([[2.0]]).item() == 2.0
-    with pytest.raises(ShapeError, match=r"one element, got shape \(2,\)"):
+    with pytest.raises(ShapeError, match=r"item\(\) needs .* one element, got .*\(2,\)"):
         Tensor([1.0, 2.0]).item()
 
 
@@ -354,3 +355,28 @@ def test_update_in_place_under_no_grad_reaches_every_handle() -> None:
         p -= 0.25
     assert p is handle
     assert (p.item(), version(p), p.is_leaf) == (0.75, 1, True)
+
+
+def test_nan_is_no_integer() -> None:
+    for value in (np.nan, np.inf, [1.0, np.nan]):
+        with pytest.raises(DTypeError, match="a dtype that holds them"):
+            Tensor(value, dtype=int)
+
+
+def test_too_large_for_single_precision_is_infinite() -> None:
+    assert Tensor(1e300, dtype=F32).item() == np.inf
+    assert Tensor(1.0, dtype=F32).set_(1e300).item() == np.inf
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+@pytest.mark.parametrize("kind", [Tensor, Parameter])
+def test_copies_of_handles_still_share_what_the_handles_share(make: object, kind: type) -> None:
+    p = kind([1.0])
+    p.grad = Tensor([3.0])
+    first, second, other = make([p.clone(), p, p.deep_clone()])
+    assert first is not second
+    assert first._meta is second._meta
+    assert type(first) is type(second) is kind
+    first.set_([7.0])
+    assert (second.tolist(), other.tolist(), p.tolist()) == ([7.0], [1.0], [1.0])
+    assert second.grad.tolist() == [3.0]

@@ -182,11 +182,13 @@ def test_the_refusal_says_what_to_do() -> None:
         (lambda: Input("x", 2), r"needs one element, got Input 'x'"),
         (lambda: MYSTERY(Parameter(A)), "evaluated per sample needs .* got 'mystery'"),
         (lambda: "0.5", "needs a real number, a Parameter.*got str"),
-        (lambda: 10**400, "needs a real number, a Parameter.*got int 1000"),
+        (lambda: 10**400, "needs a finite number, got int 1000"),
+        (lambda: float("inf"), "needs a finite number, got float inf"),
+        (lambda: np.float32(-np.inf), "needs a finite number, got float32"),
         (lambda: None, "needs a real number, a Parameter.*got NoneType"),
         (lambda: 1j, "needs a real number, a Parameter.*got complex"),
         (lambda: [0.5], "needs a real number, a Parameter.*got list"),
-        (lambda: np.array([0.5]), "needs a real number, a Parameter.*got ndarray"),
+        (lambda: np.array([0.5]), "got ndarray .* or make it a Parameter: Parameter"),
     ],
 )
 def test_other_angles_are_refused(angle: Callable[[], Any], match: str) -> None:

@@ -201,6 +201,28 @@ def test_bindings_may_exchange_or_merge_parameters() -> None:
     assert b.grad.item() == pytest.approx(-np.sin(0.04) * 0.4)
 
 
+def test_bindings_may_name_parameters() -> None:
+    a, b = Parameter(0.1, name="a"), Parameter(0.2)
+    inner = Circuit(1).rx(a, 0).ry(b, 0)
+    c, d = Parameter(0.3), Parameter(0.4)
+    assert Circuit(1).compose(inner, bindings={"a": c, "p0": d}) == Circuit(1).rx(c, 0).ry(d, 0)
+
+
+@pytest.mark.parametrize(
+    ("bindings", "match"),
+    [
+        ({"b": Parameter(0.1)}, r"or their names, got 'b'. It has \['a'\]"),
+        ({"a": 0.5}, "got 0.5. For a number, compose and then assign it"),
+        ({"a": 2 * Parameter(0.1)}, "for an expression, build the gates with it"),
+        ({"a": Parameter([0.1, 0.2])}, "Make one of that shape"),
+    ],
+)
+def test_other_bindings_are_refused(bindings: Any, match: str) -> None:
+    inner = Circuit(1).rx(Parameter(0.1, name="a"), 0)
+    with pytest.raises(BindingError, match=match):
+        Circuit(1).compose(inner, bindings=bindings)
+
+
 def test_bad_bindings_change_nothing() -> None:
     a = Parameter(0.1, name="a")
     circuit = Circuit(1)

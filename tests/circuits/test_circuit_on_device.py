@@ -10,7 +10,7 @@ import pytest
 from runtimes import emulated
 
 from autodiff import DeviceMismatch, Parameter, Tensor, local_graph_mode, reset_stats, stats
-from circuits import Circuit, Input, PauliSum, X, Z
+from circuits import Circuit, Input, PauliSum, X, Z, expectation
 
 OBSERVABLES = [PauliSum({"ZZ": 0.5, "IX": 1.0}), Z(0)]
 ROWS = np.array([[0.1], [0.7], [-0.4]])
@@ -44,6 +44,24 @@ def test_result_stays_where_parameters_are_and_equals_the_cpu_to_the_last_bit() 
     assert there[0] == here[0]
     assert (here[1], there[1]) == ("cpu", "emulated")
     assert there[2] == ["emulated", "emulated"]
+
+
+@pytest.mark.parametrize("engine", ["reference", "numba"])
+def test_a_coefficient_moves_only_where_device_asks_for_it(engine: str) -> None:
+    w = Parameter(Tensor(2.0, device="emulated"), name="w")
+    qc = Circuit(1).rx(Parameter(0.0), 0)
+    reset_stats()
+    state = qc.statevector()
+    for call in (qc.expectation, lambda o, **_: expectation(state, o)):
+        with pytest.raises(
+            DeviceMismatch, match=r"coefficients there.*\.to\('cpu'\), or give device="
+        ):
+            call(w * Z(0), engine=engine)
+    with pytest.raises(DeviceMismatch, match="coefficients there"):
+        qc.variance(w.detach() * Z(0), engine=engine)
+    assert (stats("emulated").uploads, stats("emulated").downloads) == (0, 0)
+    moved = qc.expectation(w * Z(0), device="emulated", engine="reference")
+    assert (moved.item(), moved.device) == (2.0, "emulated")
 
 
 def test_device_moves_the_angles_there_and_the_gradient_back() -> None:

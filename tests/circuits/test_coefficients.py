@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from qiskit.quantum_info import SparsePauliOp
 
 from autodiff import Parameter, Tensor
 from circuits.coefficients import Affine, as_coefficient, coefficient_value, number_text
 from circuits.errors import ObservableError
+from circuits.pauli import PauliSum, Z
 
 
 @pytest.mark.parametrize(
@@ -84,6 +87,21 @@ def test_pickle_keeps_tensor_and_factor() -> None:
     a = pickle.loads(pickle.dumps(as_coefficient(Parameter(0.5, name="x")) * 2.0))
     assert coefficient_value(a) == 1.0
     assert str(a) == "2.0 * x"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, complex(0, math.nan), np.float32(-np.inf)])
+def test_numbers_must_be_finite(value: complex) -> None:
+    with pytest.raises(ObservableError, match="a coefficient needs a finite number, got"):
+        as_coefficient(value)
+    for make in (
+        lambda: PauliSum({"ZZ": value}),
+        lambda: value * Z(0),
+        lambda: PauliSum.from_list([("ZZ", value)]),
+        lambda: PauliSum.from_qiskit(SparsePauliOp("Z", [value])),
+    ):
+        # Qiskit multiplies by a phase, where NumPy warns
+        with np.errstate(invalid="ignore"), pytest.raises(ObservableError, match="finite"):
+            make()
 
 
 @pytest.mark.parametrize(

@@ -182,10 +182,20 @@ def test_imaginary_rounding_is_dropped() -> None:
     assert compiled.coefficients().tolist() == [1e3, 1.0]
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, complex(0, np.nan)])
-def test_coefficients_must_be_finite(value: complex) -> None:
+@pytest.mark.parametrize("factor", [1e200, 1e200j])
+def test_products_that_overflow_are_refused(factor: complex) -> None:
     with pytest.raises(ObservableError, match=r"finite coefficients, got .* for the term Z\(0\)"):
-        compile_observables([X(0) + value * Z(0)], 1)
+        compile_observables([X(0) + factor * (1e200 * Z(0))], 1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_tensors_must_be_finite_when_they_are_used(value: float) -> None:
+    x = Parameter(0.5)
+    compiled = compile_observables([X(0) + 2 * (x * Z(0))], 1)
+    assert compiled.coefficients().tolist() == [1, 1]
+    x.set_(value)
+    with pytest.raises(ObservableError, match=r"finite coefficients, got .* for term 1"):
+        compiled.coefficients()
 
 
 def test_widths_must_fit() -> None:

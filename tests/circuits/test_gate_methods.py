@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 from typing import Any
 
@@ -116,3 +117,15 @@ def test_own_methods_come_first() -> None:
     assert {name for name in GATES if name in vars(Circuit)} == set(GATES)
     assert "unitary" in Circuit.unitary.__qualname__
     assert not [name for name in vars(GateMethods) if not name.startswith("__")]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in GATES.values() if row.name not in OWN], ids=lambda row: row.name
+)
+def test_docstrings_have_arguments_errors_and_an_example_that_runs(row: Gate) -> None:
+    text = getattr(Circuit, row.name).__doc__
+    names = argument_names(row)
+    assert [name for name in names if f"    {name}: " not in text] == []
+    assert "Raises:\n" in text
+    found = doctest.DocTestParser().get_doctest(text, {}, row.name, None, None)
+    assert doctest.DocTestRunner(verbose=False).run(found).failed == 0

@@ -129,7 +129,35 @@ def test_bad_bindings_are_refused() -> None:
         leaves.substitution({Parameter(0.0): a})
     with pytest.raises(BindingError, match=r"of the same shape \(\)"):
         leaves.substitution({a: Parameter([0.0])})
-    with pytest.raises(BindingError, match="of the same shape"):
+    with pytest.raises(BindingError, match="Parameters in place of Parameters"):
         leaves.substitution({a: 0.5})  # type: ignore[dict-item]
     with pytest.raises(AngleError, match="float32 or float64"):
         leaves.substitution({a: Parameter(1j)})
+
+
+def test_a_parameter_and_an_input_of_one_name_are_refused() -> None:
+    p, x = Parameter(0.1, name="x"), Input("x", 1)
+    for circuit, second in ((Circuit(1).rx(p, 0), x[0]), (Circuit(1).rx(x[0], 0), p)):
+        before = circuit.copy()
+        with pytest.raises(BindingError, match=r"one of each named 'x'\. Rename one"):
+            circuit.ry(second, 0)
+        assert circuit == before
+    for both in (p * x[0], x[0] + p):
+        with pytest.raises(BindingError, match="one of each named 'x'"):
+            Circuit(1).rx(both, 0)
+
+
+def test_names_of_unnamed_parameters_avoid_those_of_inputs() -> None:
+    circuit = Circuit(1).rx(Input("p0", 1)[0] * Parameter(0.1), 0)
+    assert circuit.parameter_names() == ["p1"]
+
+
+def test_names_must_be_text() -> None:
+    with pytest.raises(BindingError, match="text as names, got the name 3"):
+        Circuit(1).rx(Parameter(0.1, name=3), 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["foo", np.int64, object, 3])
+def test_inputs_need_a_real_dtype(dtype: object) -> None:
+    with pytest.raises(BindingError, match="needs dtype float32 or float64, got"):
+        Input("x", 1, dtype=dtype)  # type: ignore[arg-type]

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from qiskit.quantum_info import SparsePauliOp
 
-from autodiff import DeviceUnavailable, GradientError, Parameter
+from autodiff import DeviceUnavailable, GradientError, Parameter, Tensor
 from circuits import (
     BindingError,
     Circuit,
     EngineError,
     Hermitian,
     Input,
+    MeasurementError,
     ObservableError,
     PauliSum,
     Projector,
@@ -182,7 +184,19 @@ BAD: list[tuple[Callable[[Circuit], Any], type[Exception], str]] = [
     (lambda c: c.expectation([Z(0), 1.0]), ObservableError, "got float 1.0 at position 1"),
     (lambda c: c.expectation(Z(2)), QubitError, "needs qubits below 2"),
     (lambda c: c.expectation(PauliSum({"ZZZ": 1.0})), ObservableError, "needs width 2"),
-    (lambda c: c.expectation(PauliSum({"ZZ": np.nan})), ObservableError, "finite coefficients"),
+    (lambda c: c.expectation(PauliSum({"ZZ": np.nan})), ObservableError, "a finite number"),
+    (lambda c: c.expectation({"ZZ": 1.0}), ObservableError, r"Wrap it: PauliSum\("),
+    (lambda c: c.expectation(SparsePauliOp("ZZ")), ObservableError, r"PauliSum\.from_qiskit\("),
+    (lambda c: c.expectation(Z(0), seed=0), MeasurementError, "needs shots for a seed"),
+    (lambda c: c.expectation(Parameter(np.nan) * Z(0)), ObservableError, "finite coefficients"),
+    (lambda c: c.variance(Tensor(np.inf) * Z(0)), ObservableError, "got inf for term 0"),
+    (lambda c: c.statevector(initial_state=[np.nan, 0, 0, 1]), StateError, "NaN or infinity"),
+    (lambda c: c.statevector(initial_state=[0, 0, 0, 0]), StateError, "a row of zeros"),
+    (lambda c: c.sample(2, initial_state=[2, 0, 0, 0]), StateError, "off by 1"),
+    (lambda c: c.counts(2, initial_state=[2, 0, 0, 0]), StateError, "a normalised initial state"),
+    (lambda c: c.probabilities(initial_state=[2, 0, 0, 0]), StateError, "Divide it by its norm"),
+    (lambda c: c.marginal(0, initial_state=[2, 0, 0, 0]), StateError, "a normalised initial"),
+    (lambda c: c.variance(Z(0), initial_state=[2, 0, 0, 0]), StateError, "a normalised initial"),
     (lambda c: c.expectation(1j * Z(0)), ObservableError, "real coefficients"),
     (lambda c: c.expectation(X(0) @ Y(0)), ObservableError, "real coefficients"),
     (lambda c: c.variance([Z(0)]), ObservableError, "got list"),
@@ -227,6 +241,28 @@ def test_batches_of_states_and_inputs_must_agree() -> None:
 def test_engine_objects_are_taken_as_they_are() -> None:
     engine = get_engine("reference")
     assert Circuit(1).x(0).expectation(Z(0), engine=engine).item() == -1
+
+
+def test_values_and_states_take_any_norm() -> None:
+    start = [2.0, 0.0]
+    assert Circuit(1).expectation(Z(0), initial_state=start, engine="reference").item() == 4
+    assert Circuit(1).statevector(initial_state=start, engine="reference").real.tolist() == start
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_rounding_of_a_norm_is_no_fault(dtype: str) -> None:
+    start = np.array([0.6, 0.8j]) * (1 + (5e-4 if dtype == "complex64" else 5e-7))
+    drawn = Circuit(1).probabilities(initial_state=start, dtype=dtype, engine="reference")
+    np.testing.assert_allclose(drawn.numpy(), [0.36, 0.64], atol=2e-3)
+
+
+@every_engine
+def test_infinite_values_give_nan(engine: str) -> None:
+    circuit = Circuit(2).rx(Parameter(0.0), 0).cry(Input("x", 1)[0] + 1.0, 1, 0)
+    for values, x in ([np.inf], [0.0]), ([0.0], [np.inf]), ([0.0], [np.nan]):
+        seen = Y(0) @ X(1)  # gates that an observable does not see are left out
+        found = circuit.expectation(seen, values=values, inputs={"x": x}, engine=engine)
+        assert np.isnan(found.item())
 
 
 def test_observables_may_come_from_any_iterable() -> None:

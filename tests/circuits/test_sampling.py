@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import Circuit, Input, MeasurementError
+from circuits import Circuit, Input, MeasurementError, SeedError
 from circuits.sampling import checked_shots, count_bits, draw, generator_of
 
 
@@ -93,7 +93,7 @@ def test_bad_shots_are_refused(shots: Any) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True, [1, 2]])
 def test_bad_seeds_are_refused(seed: Any) -> None:
-    with pytest.raises(MeasurementError, match="a seed needs an integer from 0 on"):
+    with pytest.raises(SeedError, match="a seed needs an integer from 0 on"):
         generator_of(seed)
 
 

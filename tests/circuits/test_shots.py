@@ -92,15 +92,16 @@ def test_matrices_are_refused() -> None:
         Circuit(1).expectation(Hermitian(np.eye(2), 0), shots=10, seed=0)
 
 
-@pytest.mark.parametrize("state", [[2.0, 0.0], [0.5, 0.5], [0.0, 0.0], [[1, 0], [1, 1]]])
+@pytest.mark.parametrize("state", [[2.0, 0.0], [0.5, 0.5], [[1, 0], [1, 1]]])
 def test_initial_states_must_be_normalised(state: Any) -> None:
     with pytest.raises(StateError, match="a normalised initial state"):
         Circuit(1).expectation(Z(0), shots=10, seed=0, initial_state=state, engine="reference")
 
 
 def test_nan_is_refused() -> None:
+    circuit = Circuit(1).rx(Parameter(np.nan), 0)
     with pytest.raises(StateError, match="finite probabilities, got NaN"):
-        Circuit(1).rx(np.nan, 0).expectation(Z(0), shots=10, seed=0, engine="reference")
+        circuit.expectation(Z(0), shots=10, seed=0, engine="reference")
 
 
 @pytest.mark.parametrize("shots", [0, -1, 2.5, True])

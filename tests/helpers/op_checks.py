@@ -43,7 +43,9 @@ REFERENCES: dict[str, Reference] = {
 }
 
 #: Rows that no one-line definition gives; the tests of their own modules do.
-TESTED_ELSEWHERE = {"diagonal_embed", "eigh", "expm", "scatter", "segment_sum"}
+TESTED_ELSEWHERE = {
+    "adjugate", "diagonal_embed", "eigh", "expm", "same_for_all_bases", "scatter", "segment_sum",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -241,3 +241,8 @@ def test_repr_is_a_tree() -> None:
     assert repr(model) == (
         "Sequential(\n  (0): Linear(2, 3)\n  (1): Sequential(\n    (0): Tanh()\n  )\n)"
     )
+
+
+def test_a_state_that_is_no_mapping_is_refused() -> None:
+    with pytest.raises(StateDictError, match=r"needs a state_dict, a mapping .* got int 3"):
+        qml.Linear(1, 1, seed=0).load_state_dict(3)  # type: ignore[arg-type]

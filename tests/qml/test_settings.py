@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from autodiff import F32, F64
 from qml.errors import SettingError
-from qml.settings import Check, above, choice, flag, optional, pair, real, whole
+from qml.settings import Check, above, choice, flag, floating, optional, pair, real, whole
 
 ACCEPTED = [
     (real(), -1, -1.0),
@@ -55,3 +56,11 @@ def test_value_is_kept_in_its_final_form(check: Check, given: object, kept: obje
 def test_value_is_refused(check: Check, given: object, match: str) -> None:
     with pytest.raises(SettingError, match=match):
         check("lr", given)
+
+
+def test_dtypes_are_some_of_a_few() -> None:
+    check = floating(F32, F64)
+    assert check("x", "float32") == F32
+    for value in ("foo", np.int64, 3, None.__class__):
+        with pytest.raises(SettingError, match="x needs float32 or float64, got"):
+            check("x", value)

@@ -23,6 +23,12 @@ from circuits.errors import ConversionError
 _IDENTITY = re.compile(r"(?P<root>[0-9a-f-]{36})\[(?P<index>\d+)\]")
 _ELEMENT = re.compile(r"(?P<stem>.+)\[(?P<index>\d+)\]")
 
+_MAX_SIZE = 10_000
+"""Operations of an expression as a tree: a part that is used twice counts twice."""
+
+_LONG_DIVISION = 16
+"""From this size on, Qiskit's simplification of x / y takes minutes, that of x * y**-1 nothing."""
+
 _TAKES_UUID = hasattr(ParameterVector, "uuid")
 
 _SPECIAL: Mapping[str, Callable[[Any], Any]] = {
@@ -32,6 +38,10 @@ _SPECIAL: Mapping[str, Callable[[Any], Any]] = {
     "real": lambda x: x,
 }
 """What NumPy does not pass on to the elements of an object array."""
+
+
+def _times_reciprocal(x: Any, y: Any) -> Any:
+    return x * y**-1.0
 
 
 class ExportedSymbols:
@@ -81,6 +91,10 @@ class ExportedSymbols:
     def _run(self, program: Program) -> Any:
         """Run a program on object arrays of symbols; NumPy hands its functions on to them."""
         results: list[Any] = []
+        sizes: list[int] = []
+
+        def size(ref: Ref) -> int:
+            return sizes[ref.index] if ref.place is Place.RESULT else 1
 
         def operand(ref: Ref) -> Any:
             if ref.place is Place.SLOT:
@@ -91,12 +105,21 @@ class ExportedSymbols:
 
         for step in program.instructions:
             operands = [operand(ref) for ref in step.operands]
+            sizes.append(1 + sum(map(size, step.operands)))
+            if sizes[-1] > _MAX_SIZE:
+                raise ConversionError(
+                    f"to_qiskit needs expressions of up to {_MAX_SIZE} operations once shared "
+                    f"parts are written out, as Qiskit does, got more at {step.op.name!r}. "
+                    "Give the number, or make the shared part a Parameter or an Input."
+                )
             try:
-                special = _SPECIAL.get(step.op.name)
+                special: Callable[..., Any] | None = _SPECIAL.get(step.op.name)
+                if step.op.name == "divide" and sizes[-1] > _LONG_DIVISION:
+                    special = _times_reciprocal
                 made = (
                     special(*operands) if special else step.op.forward(np, *operands, **step.attrs)
                 )
-            except (TypeError, AttributeError) as error:
+            except (TypeError, AttributeError, ValueError) as error:
                 raise ConversionError(
                     f"to_qiskit needs expressions that Qiskit has too, got {step.op.name!r}. "
                     "Write it with + - * / ** sin cos tan arcsin arccos arctan exp log abs sign, "

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 from qiskit import QuantumCircuit
 
+from autodiff import no_grad
+from circuits.angles import Angle
+from circuits.binding import bind
 from circuits.circuit import Circuit
 from circuits.errors import CircuitError, ConversionError
 from circuits.gates import GATES
@@ -19,6 +23,9 @@ from circuits.interop.qiskit.report import ImportReport
 from circuits.interop.qiskit.structure import STRUCTURE
 from circuits.interop.qiskit.symbol_inputs import make_symbols, select_inputs
 from circuits.interop.qiskit.walker import Handler, Walker, Wires, placed, refuse_variables
+
+_FEATURE = 0.5
+"""Stands for features while the start values are tried."""
 
 EVOLUTIONS = ("definition", "exact")
 
@@ -48,7 +55,24 @@ def import_circuit(
     report.inputs = {name: tuple([p.name for p in ps]) for name, ps in chosen.items()}
     _describe(circuit, report)
     made.import_report = report
-    return made if values is None else made.assign(values)
+    if values is not None:
+        return made.assign(values)
+    report.undefined = _undefined(made)
+    return made
+
+
+def _undefined(circuit: Circuit) -> tuple[str, ...]:
+    """Return the Parameters of angles that are no number at the start values, 0 each."""
+    angles = [a for step in circuit.instructions for a in step.angles if isinstance(a, Angle)]
+    if all(angle.program is None for angle in angles):
+        return ()
+    inputs = {x.name: np.full(x.shape, _FEATURE) for x in circuit.inputs if x.name is not None}
+    with no_grad():
+        found = bind(circuit, inputs, None).angles().numpy()
+    bad = [a for a, fine in zip(angles, np.isfinite(found), strict=True) if not fine]
+    leaves = {id(leaf._meta) for angle in bad for leaf in angle.leaves}
+    named = zip(circuit.parameter_names(), circuit.parameters(), strict=True)
+    return tuple([name for name, p in named if id(p._meta) in leaves])
 
 
 @cache

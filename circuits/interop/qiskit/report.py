@@ -21,6 +21,7 @@ class ImportReport:
         classical_registers: the classical bits of each classical register.
         inputs: names of the symbols that became the elements of each Input, in order.
         layout: after a transpilation, the physical qubit of each virtual one, else None.
+        undefined: Parameters of angles that have no value at 0, where no ``values`` were given.
 
     >>> report = ImportReport(
     ...     "bell", Counter(h=1, cx=1), ignored=Counter({("barrier", "order"): 1})
@@ -41,6 +42,7 @@ class ImportReport:
     classical_registers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     layout: tuple[int, ...] | None = None
+    undefined: tuple[str, ...] = ()
 
     def rows(self) -> list[tuple[str, str, int, str]]:
         """Return (instruction, what it became, count, note), one row a kind."""
@@ -53,16 +55,25 @@ class ImportReport:
         table = [_HEADER, *self.rows()]
         first = max(len(row[0]) for row in table)
         lines = [f"{a:{first}}  {b:10}  {c:<5}  {d}".rstrip() for a, b, c, d in table]
-        return "\n".join([f"import of {self.source!r}", *lines])
+        return "\n".join([f"import of {self.source!r}", *lines, *self._hints()])
+
+    def _hints(self) -> list[str]:
+        if not self.undefined:
+            return []
+        names = ", ".join(self.undefined[:_SHOWN])
+        return [f"angles of {names} have no value where these are 0: pass values="]
 
     def _repr_html_(self) -> str:
         head = _html_row("th", _HEADER)
         body = "".join([_html_row("td", row) for row in self.rows()])
         caption = f"<caption>import of {escape(repr(self.source))}</caption>"
-        return f"<table>{caption}{head}{body}</table>"
+        hints = "".join([f"<p>{escape(hint)}</p>" for hint in self._hints()])
+        return f"<table>{caption}{head}{body}</table>{hints}"
 
 
 _HEADER = ("instruction", "became", "count", "note")
+_SHOWN = 8
+"""How many names a hint lists."""
 
 
 def _html_row(tag: str, cells: Iterable[object]) -> str:

@@ -79,8 +79,7 @@ def test_square_is_what_power_two_gives() -> None:
 
 def test_root_at_zero_is_steep() -> None:
     x = Tensor(0.0, requires_grad=True)
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
-        assert grad(sqrt(x), x).item() == np.inf
+    assert grad(sqrt(x), x).item() == np.inf
 
 
 def test_hypot_does_not_square() -> None:

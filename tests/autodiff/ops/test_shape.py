@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autodiff import Tensor, gradcheck
-from autodiff.errors import ShapeError
+from autodiff.errors import DTypeError, ShapeError
 from autodiff.ops import shape
 from autodiff.program import Program
 
@@ -119,3 +119,20 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
 def test_refusal(name: str, args: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         getattr(shape, name)(X, *args)
+
+
+def test_transpose_takes_axes_one_by_one() -> None:
+    x = Tensor(np.arange(6.0).reshape(1, 2, 3))
+    for axes in ((1, 2, 0), ((1, 2, 0),), ([1, 2, 0],), (np.array([1, 2, 0]),), (-2, -1, 0)):
+        assert np.array_equal(x.transpose(*axes).numpy(), x.numpy().transpose(1, 2, 0))
+    assert x.transpose().shape == x.transpose(None).shape == (3, 2, 1)
+    assert Tensor(1.0).transpose().shape == ()
+    assert Tensor([1.0]).transpose(0).shape == (1,)
+    with pytest.raises(ShapeError, match=r"permutation of 3 axes, got \(0, 0\).*swapaxes"):
+        x.transpose(0, 0)
+
+
+@pytest.mark.parametrize("call", [lambda x: x.sum(axis=0.5), lambda x: x.squeeze("0")])
+def test_axis_is_an_integer(call: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(DTypeError, match="axis needs integers, got"):
+        call(Tensor([1.0]))

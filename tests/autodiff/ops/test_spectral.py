@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 
 from autodiff import Parameter, Tensor, gradcheck
-from autodiff.errors import ShapeError
+from autodiff.errors import GradientError, ShapeError
 from autodiff.ops.algebra import adjoint
 from autodiff.ops.spectral import eigh, eigvalsh, expm
 
@@ -92,6 +92,24 @@ def test_equal_eigenvalues_and_a_function_of_the_eigenspace() -> None:
         return (Tensor(w) * (ground @ adjoint(ground)).conj()).real.sum()
 
     assert gradcheck(weight, x)
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_loss_of_single_vectors_of_an_eigenspace_is_refused(complex_: bool) -> None:
+    basis = np.linalg.qr(draw(3, 3) if complex_ else draw(3, 3).real)[0]
+    p = Parameter((basis * [1.0, 1.0, 2.0]) @ basis.conj().T)
+    vectors = eigh(p)[1]
+    with pytest.raises(GradientError, match=r"eigh needs distinct eigenvalues.*projector V V\^H"):
+        (abs(vectors) ** 2)[0, 0].backward()
+    (abs(eigh(p)[1]) ** 2)[0, 2].backward()  # of a vector whose eigenvalue is its own
+    assert p.grad.numpy().any()
+
+
+def test_refusal_of_single_vectors_does_not_depend_on_the_scale() -> None:
+    p = Parameter(1e6 * np.eye(2))
+    weights = Tensor([[0.0, 1.0], [0.0, 0.0]])
+    with pytest.raises(GradientError, match="distinct eigenvalues"):
+        (eigh(p)[1] * weights).sum().backward()
 
 
 def test_eigh_keeps_single_precision() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff import Parameter, Tensor, gradcheck
+from autodiff import Parameter, Tensor, grad, gradcheck
 from autodiff.errors import DTypeError, ShapeError
 from autodiff.ops import systems
 from autodiff.ops.systems import LinearAlgebraError, det, inv, slogdet, solve
@@ -105,7 +105,6 @@ def _backward(out: Tensor) -> None:
         lambda: inv(SINGULAR),
         lambda: inv([np.eye(2), SINGULAR]),
         lambda: solve(SINGULAR, [1.0, 2.0]),
-        lambda: _backward(det(Parameter(SINGULAR))),
         lambda: _backward(slogdet(Parameter(SINGULAR))[1]),
     ],
 )
@@ -151,3 +150,32 @@ def test_half_precision_is_refused() -> None:
         inv(np.eye(2, dtype=np.float16))
     with pytest.raises(DTypeError, match=r"solve needs dtype float32.* got float16"):
         solve(np.eye(2), np.ones(2, np.float16))
+
+
+# -- gradients of determinants where there is no inverse -----------------------------------------
+
+
+@pytest.mark.parametrize("diagonal", [[1, 2, 0], [1, 0, 0], [0, 0, 0]])
+@pytest.mark.parametrize("rotated", [False, True])
+def test_gradient_of_det_exists_at_singular_matrices(diagonal: list[float], rotated: bool) -> None:
+    x = np.diag(np.array(diagonal, dtype=np.complex128))
+    if rotated:
+        x = np.linalg.qr(draw(3, 3))[0] @ x @ np.linalg.qr(draw(3, 3))[0]
+    for value in (x, np.stack([x, regular(3, 3)]), *([] if rotated else [x.real])):
+        assert gradcheck(det, value)
+
+
+def test_gradient_of_det_is_the_cofactors() -> None:
+    x = Parameter(np.diag([1.0, 2.0, 0.0]))
+    det(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.diag([0.0, 0.0, 2.0]), atol=1e-15)
+    nothing = Parameter(np.diag([1.0, 0.0, 0.0]))
+    det(nothing).backward()
+    assert not nothing.grad.numpy().any()
+
+
+def test_second_derivative_of_det_needs_an_inverse() -> None:
+    x = Parameter(SINGULAR)
+    (first,) = grad(det(x), [x], create_graph=True)
+    with pytest.raises(LinearAlgebraError, match="inv needs"):
+        (first * first).sum().backward()

@@ -29,8 +29,7 @@ def test_arctan2_takes_y_first_and_knows_all_quadrants() -> None:
 )
 def test_gradient_is_infinite_at_the_end_of_the_domain(op: type[arcsin], end: float) -> None:
     x = Tensor(end, requires_grad=True)
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
-        assert abs(grad(op(x), x).item()) == np.inf
+    assert abs(grad(op(x), x).item()) == np.inf
 
 
 @pytest.mark.parametrize("op", [arcsin, arccosh])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from circuits.engines.numba_kernels_tables import fill_operands, image
-from circuits.engines.numba_simd import compiled_driver
+from circuits.engines.numba_simd import VECTOR_BYTES, compiled_driver
 from circuits.engines.numba_stages import tile_order
 
 
@@ -20,7 +20,7 @@ def operands(angles: Any, columns: Any, wide: int, L: Any) -> None:
 
 def tables(angles: np.ndarray[Any, Any], wide: int) -> np.ndarray[Any, Any]:
     """Angles, cosines and sines of halves, then two columns, a vector each."""
-    lanes = 32 // angles.itemsize
+    lanes = VECTOR_BYTES // angles.itemsize
     columns = np.arange(2.0 * len(angles)).reshape(-1, 2).astype(angles.dtype)
     L = np.full((3 * angles.shape[1] + 2) * lanes, np.nan, angles.dtype)
     operands(angles, columns, np.int64(wide), L)
@@ -46,13 +46,14 @@ def test_what_is_no_angle_gives_nan_in_its_lane_only(bad: float) -> None:
     angles[2] = bad
     found = tables(angles, 1)
     assert np.isnan(found[1:3, 2]).all()
-    assert np.isfinite(found[1:3, [0, 1, 3]]).all()
+    assert np.isfinite(np.delete(found[1:3], 2, axis=1)).all()
 
 
 def test_lanes_are_samples_and_the_last_one_repeats() -> None:
     found = tables(np.array([[0.1], [0.2], [0.3]]), 1)
-    np.testing.assert_array_equal(found[0], [0.1, 0.2, 0.3, 0.3])
-    np.testing.assert_array_equal(found[3:], [[0, 2, 4, 4], [1, 3, 5, 5]])
+    repeats = found.shape[1] - 2
+    np.testing.assert_array_equal(found[0], [0.1, 0.2, *[0.3] * repeats])
+    np.testing.assert_array_equal(found[3:], [[0, 2, *[4] * repeats], [1, 3, *[5] * repeats]])
 
 
 def test_rows_follow_their_columns() -> None:

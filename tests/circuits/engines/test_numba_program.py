@@ -31,15 +31,20 @@ DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
     ],
 )
 def test_layout_by_width_and_batch(
-    num_qubits: int, batch: int, dtype: np.dtype[np.floating], kind: Kind
+    num_qubits: int,
+    batch: int,
+    dtype: np.dtype[np.floating],
+    kind: Kind,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert Program(Plan(num_qubits, (), 0))._kind(batch, dtype) is kind
+    monkeypatch.setattr("circuits.engines.numba_program.VECTOR_BYTES", 32)
+    assert Program(Plan(num_qubits, (), 0)).kind(batch, dtype) is kind
 
 
 def test_matrices_wider_than_the_rows_need_samples_in_the_lanes() -> None:
     matrix = programs.random_unitary(np.random.default_rng(0), 32)
     step = Step(Structure.DENSE, (0, 1, 2, 3, 4), matrix=matrix)
-    assert Program(Plan(6, (step,), 0))._kind(1, DOUBLE) is Kind.SAMPLES
+    assert Program(Plan(6, (step,), 0)).kind(1, DOUBLE) is Kind.SAMPLES
 
 
 def test_shapes_are_kept_as_long_as_the_observables() -> None:

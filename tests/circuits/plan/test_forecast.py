@@ -17,7 +17,6 @@ FORECAST = Forecast(
     2 << 20,
     4 << 20,
     1 << 30,
-    keeps_states=True,
 )
 
 
@@ -30,17 +29,15 @@ def test_the_table_says_everything() -> None:
         "stages       2, of 4, 1 instructions",
         "threads      2",
         "memory       2 MiB, with gradient 4 MiB; available 1 GiB",
-        "final states kept for the backward pass",
     ]
 
 
-def test_the_table_shortens_long_lists_and_names_what_is_not_kept() -> None:
+def test_the_table_shortens_long_lists() -> None:
     outline = replace(OUTLINE, stages=(1,) * 20, blocks={})
-    text = repr(replace(FORECAST, outline=outline, batch=7, keeps_states=False))
+    text = repr(replace(FORECAST, outline=outline, batch=7))
     assert "7 samples" in text
     assert "stages       20, of 1, 1, 1, 1, 1, 1, 1, 1, ... instructions" in text
     assert "blocks       0\n" in text
-    assert text.endswith("final states more than a quarter of the available memory")
 
 
 def test_attributes_are_those_of_the_outline() -> None:

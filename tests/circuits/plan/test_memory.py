@@ -78,8 +78,6 @@ def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch: pytest.Monk
 def test_small_runs_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 0)
     memory.require_memory(memory.UNCHECKED - 1, "a run")
-    assert memory.keeps_states(memory.UNCHECKED - 1)
-    assert not memory.keeps_states(memory.UNCHECKED)
 
 
 @pytest.mark.parametrize(

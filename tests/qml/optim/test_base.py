@@ -296,3 +296,11 @@ def test_bad_parameters_are_refused(params: object, match: str) -> None:
 def test_generator_of_parameters_is_accepted() -> None:
     parameters = [Parameter(1.0), Parameter(2.0)]
     assert qml.SGD(p for p in parameters).parameters == parameters
+
+
+def test_states_that_are_no_mappings_are_refused() -> None:
+    adam = qml.Adam([Parameter(0.1)])
+    with pytest.raises(StateDictError, match="needs a state_dict, a mapping, got int 3"):
+        adam.load_state_dict(3)  # type: ignore[arg-type]
+    with pytest.raises(StateDictError, match=r"needs the settings .* got 3"):
+        adam.load_state_dict({**adam.state_dict(), "settings": 3})

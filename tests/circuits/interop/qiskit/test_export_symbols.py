@@ -111,3 +111,23 @@ REFUSED: dict[str, Callable[[], Any]] = {
 def test_function_that_qiskit_lacks_is_refused(name: str) -> None:
     with pytest.raises(ConversionError, match="expressions that Qiskit has too, got '"):
         to_qiskit(circuit_of(REFUSED[name]()))
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "softmax"])
+def test_functions_of_vectors_that_qiskit_lacks_are_named(name: str) -> None:
+    value = getattr(ad, name)(W)
+    circuit = circuit_of(value[0] if value.shape else value)
+    with pytest.raises(ConversionError, match=f"expressions that Qiskit has too, got '{name}'"):
+        to_qiskit(circuit)
+
+
+def test_shared_parts_that_do_not_fit_into_a_tree_are_refused() -> None:
+    y: Any = A + 1
+    for _ in range(5000):
+        y = y * y / y
+    with pytest.raises(ConversionError, match="up to 10000 operations once shared parts"):
+        to_qiskit(circuit_of(y))
+    x: Any = A
+    for _ in range(8):
+        x = x * x
+    assert to_qiskit(circuit_of(x)).num_parameters == 1

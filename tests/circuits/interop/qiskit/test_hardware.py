@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,10 @@ def circuit_of_everything() -> Circuit:
     return circuit.measure_all()
 
 
+def _with_values(run: Callable[..., ad.Tensor], values: ad.Tensor) -> ad.Tensor:
+    return run(values=values)
+
+
 @pytest.mark.parametrize("estimator", [KetgradEstimator, StatevectorEstimator])
 def test_exact_estimator_gives_our_values_and_gradients(estimator: Any) -> None:
     circuit, runner = circuit_of_everything(), HardwareRunner(estimator())
@@ -64,7 +70,8 @@ def test_estimates_and_gradients_have_the_run_methods_shapes() -> None:
     for observable in (OBSERVABLES, OBSERVABLES[1]):
         options: dict[str, Any] = {"inputs": {"x": FEATURES[0]}}
         found = runner.gradient(circuit, observable, values=values, **options)
-        exact = ad.jacobian(lambda v: circuit.expectation(observable, values=v, **options), values)  # noqa: B023
+        run = partial(circuit.expectation, observable, **options)
+        exact = ad.jacobian(partial(_with_values, run), values)
         assert found.values.shape == found.standard_errors.shape == exact.shape
         assert np.abs(found.values - exact.numpy()).max() < 1e-12
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import qiskit
 from qiskit import AncillaRegister, ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
-from qiskit.circuit import Clbit, Parameter, Qubit
+from qiskit.circuit import Clbit, Parameter, ParameterVector, Qubit
 from qiskit.circuit import library as lib
 from qiskit.quantum_info import SparsePauliOp, Statevector
 from qiskit_circuits import bound, deviation, random_values
@@ -189,3 +189,19 @@ def test_h2_trains_and_its_values_go_back_to_qiskit(monkeypatch: pytest.MonkeyPa
     assert trained.num_parameters == 0
     state = Statevector(trained)
     assert state.expectation_value(hamiltonian).real == pytest.approx(energy, abs=1e-10)
+
+
+def test_angles_without_a_value_at_zero_are_named_and_warn_of_nothing() -> None:
+    v, x = ParameterVector("v", 3), Parameter("x")
+    qc = QuantumCircuit(1)
+    qc.rx(v[1] / v[2], 0)
+    qc.ry(x * v[0], 0)
+    circuit = from_qiskit(qc, inputs={"x": [x]})
+    assert circuit.import_report.undefined == ("v[1]", "v[2]")
+    assert "angles of v[1], v[2] have no value" in str(circuit.import_report)
+    assert "pass values=" in circuit.import_report._repr_html_()
+    found = circuit.expectation(Z(0), inputs={"x": [0.5]}, engine="reference")
+    assert math.isnan(found.item())
+    given = from_qiskit(qc, inputs={"x": [x]}, values=[0.1, 0.2, 0.4])
+    assert given.import_report.undefined == ()
+    assert "have no value" not in str(given.import_report)
