@@ -55,7 +55,7 @@ class PlanMethods:
             BindingError: inputs that do not fit, or both inputs and a batch.
 
         >>> from circuits import Circuit, Z
-        >>> forecast = Circuit(3).h(0).cx(0, 1).cx(1, 2).plan(Z(0), engine="reference")
+        >>> forecast = Circuit(3).h(0).cx(0, 1).cx(1, 2).plan(Z(2), engine="reference")
         >>> forecast.layout, len(forecast.stages)
         ('arrays', 3)
         """

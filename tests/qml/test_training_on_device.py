@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -123,23 +122,22 @@ def test_state_of_an_optimizer_is_saved_and_loaded_on_a_device() -> None:
     assert p.tolist() == expected
 
 
-def test_step_is_ten_times_faster_with_a_launch_cost_of_a_millisecond() -> None:
-    spent = []
+def test_step_waits_ten_times_less_for_launches() -> None:
+    """How much faster the whole step is depends on the machine; what is waited for does not."""
+    spent: list[float] = []
     emulated().launch_cost = 1e-3
-    emulated().sleep = spent.append  # the cost is added to this thread's time, not waited for
+    emulated().sleep = spent.append
 
-    def fastest(graph: bool) -> float:
+    def waited(graph: bool) -> float:
         _, step = made("emulated", dropout=0.0)
-        times = []
         with local_graph_mode(graph):
-            for _ in range(10):
-                spent.clear()
-                start = time.thread_time()
-                step()
-                times.append(time.thread_time() - start + sum(spent))
-        return min(times)
+            step()
+            spent.clear()
+            step()
+        return sum(spent)
 
-    assert fastest(False) > 10 * fastest(True)
+    assert waited(True) == pytest.approx(2e-3)
+    assert waited(False) > 10 * waited(True)
 
 
 @pytest.mark.parametrize("change", ["load_state_dict", "sync_weights", "optimizer"])
