@@ -1,4 +1,4 @@
-"""Circuit.plan: what a run will be, before it happens."""
+"""Circuit.plan and Circuit.validate: what a run will be, before it happens."""
 
 from __future__ import annotations
 
@@ -28,6 +28,24 @@ class PlanMethods:
     """How a circuit will run."""
 
     num_qubits: int
+
+    def validate(self) -> Circuit:
+        """Check what may have changed since the gates were appended, and return the circuit.
+
+        Qubits, angles and fixed matrices are checked when a gate is appended and cannot change;
+        matrix Tensors can, and each run checks them too.
+
+        Raises:
+            GateError: a matrix Tensor that is not unitary now.
+
+        >>> from circuits import Circuit
+        >>> Circuit(1).h(0).validate().size()
+        1
+        """
+        circuit = cast("Circuit", self)
+        for matrix in circuit.compiled().matrices:
+            matrix.value()
+        return circuit
 
     def plan(
         self,

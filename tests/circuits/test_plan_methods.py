@@ -11,13 +11,22 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from circuits import CapacityError, Circuit, Input, Parameter, X, Z, state
+from circuits import CapacityError, Circuit, GateError, Input, Parameter, Tensor, X, Z, state
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.errors import BindingError, EngineError
 from circuits.observable_base import Observable
 from circuits.plan import memory
 
 OBSERVABLE = Z(0) + 0.5 * X(1)
+
+
+def test_validate_checks_the_matrices_that_may_have_changed() -> None:
+    matrix = Tensor(np.eye(2, dtype=complex))
+    circuit = Circuit(1).unitary(matrix, 0)
+    assert circuit.validate() is circuit
+    matrix.set_(2 * np.eye(2))
+    with pytest.raises(GateError, match=r"unitary needs a unitary matrix, got one with .* 3\.0"):
+        circuit.validate()
 
 
 def layered(
