@@ -137,7 +137,7 @@ def _evolve_vjp(
         wanted,
         cotangent=_lead(g, 1),
     )
-    parts = [*_wanted_parts(gradients, wanted)]
+    parts = _wanted_parts(gradients, wanted)
     return tuple(parts if batched else [part[0] for part in parts])
 
 
@@ -212,7 +212,6 @@ def _expect(
     return _values(values, batched, single)
 
 
-@_NAN_IS_A_RESULT
 def _expect_vjp(
     xp: Any,
     g: Any,
@@ -223,19 +222,18 @@ def _expect_vjp(
     single: bool,
     wanted: Wanted,
 ) -> tuple[Any, ...]:
-    batched = state.ndim == 2
-    gradients = engine.reverse(
-        Plan(terms.num_qubits, (), 0),
-        _lead(state, 1),
+    return _expectation_vjp(
+        xp,
+        g,
+        state,
         xp.empty((1, 0)),
-        (),
-        wanted,
+        coefficients,
+        plan=Plan(terms.num_qubits, (), 0),
         terms=terms,
-        coefficients=_lead(coefficients, 1),
-        weights=_weights(g, batched, single),
+        engine=engine,
+        single=single,
+        wanted=wanted,
     )
-    parts = _wanted_parts(gradients, wanted)
-    return tuple(parts if batched else [part[0] for part in parts])
 
 
 def _expect_rule(
