@@ -8,7 +8,7 @@ from types import TracebackType
 
 from autodiff.errors import QueuedOpError
 from autodiff.modes import modes
-from autodiff.queue import run_queues
+from autodiff.queue import queue_of, run_queues
 
 _CHECK = "AUTODIFF_GRAPH_CHECK"
 
@@ -45,8 +45,9 @@ def graph_mode(on: bool | None = None, check: bool | None = None) -> bool:
         modes.check = bool(check)
     if on is not None:
         modes.graph = bool(on)
-    modes.queues = modes.graph and not (modes.check or os.environ.get(_CHECK) == "1")
-    if not modes.queues:
+    at_once = not modes.graph or modes.check or os.environ.get(_CHECK) == "1"
+    modes.queues = None if at_once else queue_of
+    if at_once:
         run_queues()
     return before
 

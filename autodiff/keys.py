@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -39,7 +38,7 @@ def frozen(value: Any) -> Key:  # Any: attributes are whatever an op's row says
 
 
 class Recent(Generic[T]):
-    """What was used last, by key.
+    """What was used last, by key. Threads may share one: none of them waits, or finds it broken.
 
     Attributes:
         hits: how often a key was known.
@@ -48,23 +47,25 @@ class Recent(Generic[T]):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._known: OrderedDict[Key, T] = OrderedDict()
+        self._known: dict[Key, T] = {}  # what was used last stands last
         self.hits = self.misses = 0
 
     def get(self, key: Key) -> T | None:
         """Return what is known of a key."""
-        if key in self._known:
+        value = self._known.pop(key, None)
+        if value is None:
+            self.misses += 1
+        else:
             self.hits += 1
-            self._known.move_to_end(key)
-            return self._known[key]
-        self.misses += 1
-        return None
+            self._known[key] = value
+        return value
 
     def put(self, key: Key, value: T) -> None:
         """Keep it, and forget what was not used for longest."""
         self._known[key] = value
         if len(self._known) > self._capacity:
-            self._known.popitem(last=False)
+            oldest, *_ = self._known  # in one step, as other threads may put and get meanwhile
+            self._known.pop(oldest, None)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload
 
 from autodiff.errors import GradientError
 
+if TYPE_CHECKING:
+    from autodiff.node import Attrs, Cell, Op
+    from autodiff.sites import Site
+    from autodiff.tensors import Tensor
+
 F = TypeVar("F", bound=Callable[..., Any])  # Any: any function can be decorated
+
+
+class Waiting(Protocol):
+    """Where the ops on a device wait in graph mode."""
+
+    def add(self, op: Op, inputs: Sequence[Tensor], attrs: Attrs, site: Site) -> tuple[Cell, ...]:
+        """Let an op wait, and return cells that will have its results."""
+
+    def run(self) -> None:
+        """Run everything that waits."""
 
 
 class _Modes(threading.local):
     grad = True
     graph = False
     check = False
-    queues = False  # graph mode is on, and ops are not to run at their own calls
+    #: Where the ops on a device wait; None: they run at their own calls.
+    queues: Callable[[str], Waiting] | None = None
 
 
 modes = _Modes()

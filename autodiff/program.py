@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from functools import cache
+from typing import NamedTuple
 
+from autodiff.device import CPU
 from autodiff.dispatch import apply
 from autodiff.dtypes import DType, float64
 from autodiff.errors import ShapeError, TraceError
@@ -21,7 +23,7 @@ from autodiff.table import FUNCTIONS
 from autodiff.tensors import Tensor
 
 
-class Place(Enum):
+class Place(StrEnum):
     """Where an operand of an instruction comes from."""
 
     SLOT = "slot"
@@ -29,12 +31,11 @@ class Place(Enum):
     RESULT = "result"
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """An operand: a slot, a constant, or an output of an earlier instruction."""
 
     place: Place
-    index: int
+    index: int  # type: ignore[assignment]  # not the method of tuples
     output: int = 0
 
 
@@ -74,14 +75,15 @@ class Program:
         cls,
         outputs: Sequence[Tensor],
         is_slot: Callable[[Tensor], bool],
-        refuse: Callable[[Tensor], Exception],
+        refuse: Callable[[Tensor], Exception] | None,
     ) -> Program:
         """List how ``outputs`` are computed from slots and constants; iterative, for any depth.
 
         Args:
             outputs: tensors.
             is_slot: whether a leaf gets its value at each run.
-            refuse: makes the error for a leaf that is neither a slot nor a constant.
+            refuse: makes the error for a leaf that is neither a slot nor a constant; None: what
+                has a value is a constant as it is, neither followed to its leaves nor copied.
         """
         walk = _Capture(is_slot, refuse)
         refs = tuple([walk.visit(out) for out in outputs])
@@ -198,7 +200,7 @@ class _Capture:
     """Walks from outputs to leaves: the history link, or the node of a placeholder."""
 
     def __init__(
-        self, is_slot: Callable[[Tensor], bool], refuse: Callable[[Tensor], Exception]
+        self, is_slot: Callable[[Tensor], bool], refuse: Callable[[Tensor], Exception] | None
     ) -> None:
         self.is_slot = is_slot
         self.refuse = refuse
@@ -212,7 +214,7 @@ class _Capture:
         stack: list[tuple[Tensor, bool]] = [(output, False)]
         while stack:
             x, ready = stack.pop()
-            node, _ = _source(x)
+            node, _ = self._source(x)
             if node is None:
                 if _identity(x) not in self._leaves:
                     self._leaves[_identity(x)] = self._leaf(x)
@@ -232,13 +234,22 @@ class _Capture:
         if self.is_slot(x):
             self.slots.append(x)
             return Ref(Place.SLOT, len(self.slots) - 1)
-        if x._meta.kind is not Kind.CONSTANT and not _is_traced_constant(x):
+        if self.refuse is None:
+            self.constants.append(_with_value(x))
+        elif x._meta.kind is Kind.CONSTANT or _is_traced_constant(x):
+            self.constants.append(x.deep_clone())
+        else:
             raise self.refuse(x)
-        self.constants.append(x.deep_clone())
         return Ref(Place.CONSTANT, len(self.constants) - 1)
 
+    def _source(self, x: Tensor) -> tuple[Node | None, int]:
+        """Return the node to follow from ``x``, if any."""
+        if self.refuse is None and x._cell.state is not State.ABSTRACT:
+            return None, 0
+        return _source(x)
+
     def _ref(self, x: Tensor) -> Ref:
-        node, index = _source(x)
+        node, index = self._source(x)
         if node is None:
             return self._leaves[_identity(x)]
         done = self._done[id(node)]
@@ -268,6 +279,17 @@ def _is_traced_constant(x: Tensor) -> bool:
     return x._cell.state is State.ABSTRACT and x._cell.storage is not None
 
 
+def _with_value(x: Tensor) -> Tensor:
+    """Return a handle without history on a value, which a trace may have made abstract."""
+    cell = x._cell
+    if _is_traced_constant(x):
+        cell = Cell(x.shape, x.dtype, x.device, cell.storage)
+        cell.strides, cell.offset = x._cell.strides, x._cell.offset
+    meta = Autograd()
+    meta.kind = x._meta.kind  # numbers travel with a launch
+    return Tensor._wrap(cell, meta)
+
+
 def _identity(x: Tensor) -> int:
     """What makes two handles one leaf: a placeholder's cell, any other leaf's metadata.
 
@@ -285,12 +307,14 @@ def _source(x: Tensor) -> tuple[Node | None, int]:
     return (None, 0) if history is None else (history.node, x._meta.index)
 
 
-def placeholder(shape: Shape, dtype: DType = float64, name: str | None = None) -> Tensor:
+def placeholder(
+    shape: Shape, dtype: DType = float64, name: str | None = None, device: str = CPU
+) -> Tensor:
     """Return a tensor without a value: ops on it are traced, not run."""
     meta = Autograd()
     meta.kind = Kind.INPUT
     meta.name = name
-    return Tensor._wrap(Cell(shape, dtype, "cpu", None, state=State.ABSTRACT), meta)
+    return Tensor._wrap(Cell(shape, dtype, device, None, state=State.ABSTRACT), meta)
 
 
 def _untraced(x: Tensor) -> TraceError:

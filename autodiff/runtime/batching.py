@@ -97,4 +97,4 @@ class _Writer:
 
 def _moved(ref: Ref, done: Sequence[_Batched]) -> Ref:
     """Return the same operand by its new number."""
-    return replace(ref, index=done[ref.index].number) if ref.place is Place.RESULT else ref
+    return ref._replace(index=done[ref.index].number) if ref.place is Place.RESULT else ref

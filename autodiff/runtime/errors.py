@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from autodiff.errors import AutodiffError
 
@@ -107,20 +108,62 @@ class ResultTimeout(AutodiffError, TimeoutError):
     """A submitted run that was not done in time. It goes on."""
 
 
+class Caught:
+    """A block that ends with its error, which is kept.
+
+    Args:
+        kind: which errors; others pass.
+
+    Attributes:
+        error: the one that ended the block, if one did.
+    """
+
+    __slots__ = ("_kind", "error")
+
+    def __init__(self, kind: type[Exception] = Exception) -> None:
+        self._kind = kind
+        self.error: Exception | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, self._kind):
+            self.error = error
+        return self.error is not None
+
+
 class Renamed:
     """A block whose foreign errors are raised as one of this project's, with the cause kept.
 
     Args:
         kind: the class to raise.
-        message: its text; what was raised is added.
+        thing: what fails; it is written out only then.
+        needs: what it needed; the message ends with what was raised.
+        but: an error that has its name already, and passes.
     """
 
-    def __init__(self, kind: type[AutodiffError], message: str) -> None:
-        self._kind = kind
-        self._message = message
+    __slots__ = ("_but", "_kind", "_needs", "thing")
 
-    def __enter__(self) -> None:
-        return None
+    def __init__(
+        self,
+        kind: type[AutodiffError],
+        thing: object,
+        needs: str,
+        but: tuple[type[AutodiffError], ...] = (),
+    ) -> None:
+        self.thing = thing
+        self._kind = kind
+        self._needs = needs
+        self._but = but
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
@@ -128,5 +171,6 @@ class Renamed:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, Exception):
-            raise self._kind(f"{self._message}, got {type(error).__name__}: {error}") from error
+        if isinstance(error, Exception) and not isinstance(error, self._but):
+            said = f"{type(error).__name__}: {error}"
+            raise self._kind(f"{self.thing} needs {self._needs}, got {said}") from error

@@ -1,63 +1,46 @@
-"""One run of a schedule. Every transfer and every launch in it goes through here."""
+"""One run of a prepared execution. Every transfer and every launch in it goes through here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from autodiff.backends.interface import Array
 from autodiff.node import Autograd, Cell
-from autodiff.runtime.errors import ExecutionFailed, OutputResidencyMismatch, Renamed
-from autodiff.runtime.location import ExecutionLocation, Resident, resident_of
-from autodiff.runtime.schedule import Schedule, ScheduledLaunch, ScheduledOp, ScheduledTransfer
-from autodiff.runtime.transfer import Endpoint, TransferRequest, checked_transfer
+from autodiff.runtime.errors import Caught, ExecutionFailed, OutputResidencyMismatch, Renamed
+from autodiff.runtime.prepared import Copies, Prepared, add_copy, take_in
+from autodiff.runtime.replay import Replay
+from autodiff.runtime.schedule import ScheduledLaunch, ScheduledOp, ScheduledTransfer
+from autodiff.runtime.transfer import Endpoint
 from autodiff.storage import Storage
 from autodiff.tensors import Tensor
 
-#: The copies of each value: a transfer adds one and keeps the others, the last use drops all.
-Copies = dict[int, dict[ExecutionLocation, Resident]]
-
-
-def place_constants(schedule: Schedule, constants: Sequence[Tensor]) -> Copies:
-    """Return the constants wherever a run needs them; numbers travel and need no place."""
-    first = schedule.listing.constants.start
-    copies: Copies = {
-        value: {home.location: resident_of(constants[value - first])}
-        for value, home in schedule.homes.items()
-        if value in schedule.listing.constants
-    }
-    for step in schedule.placed:
-        _transfer(step, copies)
-    return copies
+#: Whether a buffer lies in an executor's memory of a storage class.
+Owns = Callable[[Array, str], bool]
 
 
 class Run:
     """One run.
 
     Args:
-        schedule: what to do.
-        constants: the program's constants; those of shape () travel with the launches.
-        placed: what ``place_constants`` gave; it stays.
-        inputs: one value a slot, checked.
+        prepared: what to do.
+        inputs: a buffer a slot, checked.
     """
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        constants: Sequence[Tensor],
-        placed: Copies,
-        inputs: Sequence[Resident],
-    ) -> None:
-        self._schedule = schedule
-        self._numbers = self._travelling(constants)
-        self._live: Copies = dict(placed)
-        for value, resident in enumerate(inputs):
-            if value in schedule.homes:
-                self._live[value] = {schedule.homes[value].location: resident}
-        self._constants = constants
+    def __init__(self, prepared: Prepared, inputs: Mapping[int, Array]) -> None:
+        self._prepared = prepared
+        self._schedule = prepared.schedule
+        given = (prepared.constants.at(self._schedule), take_in(self._schedule, inputs))
+        numbers = {**given[0].numbers, **given[1].numbers}
+        self._live: Copies = defaultdict(numbers.copy)
+        for copies in (given[0].copies, given[1].copies):
+            for location, values in copies.items():
+                self._live[location].update(values)
 
-    def run(self) -> tuple[Tensor, ...]:
-        """Return the program's outputs as tensors without history; nothing else is kept.
+    def run(self) -> dict[int, Array]:
+        """Return what was computed or handed on as an output, by value; nothing else is kept.
 
         Raises:
             TransferContractError: a provider gave something else than it was asked for.
@@ -66,101 +49,213 @@ class Run:
             ExecutionFailed: an op raised.
         """
         try:
-            for step in self._schedule.steps:
-                if isinstance(step, ScheduledTransfer):
-                    _transfer(step, self._live)
-                else:
-                    self._launch(step)
-            return self._outputs()
+            self._steps()
+            return self._results()
         finally:
-            # An error's traceback holds this object; the values must not live on with it.
-            self._live.clear()
+            self._clear()
 
-    def _travelling(self, constants: Sequence[Tensor]) -> Mapping[int, Array]:
-        listing = self._schedule.listing
-        pairs = zip(listing.constants, constants, strict=True)
-        return {value: x.numpy() for value, x in pairs if listing.travels(value)}
+    def _steps(self) -> None:
+        for step in self._schedule.steps:
+            if isinstance(step, ScheduledTransfer):
+                add_copy(step, self._live)
+            else:
+                self._launch(step)
+
+    def _results(self) -> dict[int, Array]:
+        return {
+            value: self._live[where.location][value]
+            for value, where in self._schedule.outputs.items()
+            if value in self._live[where.location]
+        }
+
+    def _clear(self) -> None:
+        """Drop all values: they must not live on with an error, whose traceback holds the run."""
+        for copies in self._live.values():
+            copies.clear()
 
     def _launch(self, launch: ScheduledLaunch) -> None:
-        where = launch.at
-        ops = launch.ops
-        what = f"the launch of instructions {ops[0].index} to {ops[-1].index} at {where}"
+        executor = launch.at.executor
+        owns = executor.require_contract().owns
         with ExitStack() as stack:
-            with Renamed(ExecutionFailed, f"{what} needs to start"):
-                stack.enter_context(where.executor.launch())
+            with Renamed(ExecutionFailed, launch, "to start"):
+                stack.enter_context(executor.launch())
+            replays = executor.backend.replays
+            for part in self._prepared.parts_of(launch) if replays else (launch,):
+                if isinstance(part, Replay):
+                    self._replay(part, owns)
+                else:
+                    self._perform(iter(part.ops), part.at, owns)
+
+    def _replay(self, replay: Replay, owns: Owns) -> None:
+        """Run instructions as one graph."""
+        launch = replay.launch
+        here = self._live[launch.at.location]
+        with Renamed(ExecutionFailed, launch, "to run as a graph"):
+            replay.run(here)
+        for op in launch.ops:
+            self._drop(op)
+        for op in launch.ops:
+            (result,) = op.line.results
+            if result in here:
+                check_outputs(op, [here[result]], owns)
+
+    def _perform(self, ops: Iterator[ScheduledOp], where: Endpoint, owns: Owns) -> None:
+        """Run instructions until one fails."""
+        executor, location = where.executor, where.location
+        here = self._live[location]
+        with Renamed(ExecutionFailed, where, "to run", but=(OutputResidencyMismatch,)) as named:
             for op in ops:
-                self._op(op, where)
+                named.thing = op
+                line = op.line
+                operands = [here[value] for value in line.operands]
+                made = executor.run(line.op, operands, line.attrs, location.storage_class)
+                check_outputs(op, made, owns)
+                for value, buffer in zip(line.results, made, strict=True):
+                    # As in eager code: the order in memory decides the last bit of a sum.
+                    here[value] = buffer if line.op.view else executor.finish(buffer)
+                self._drop(op)
 
-    def _op(self, op: ScheduledOp, where: Endpoint) -> None:
-        line = op.line
-        operands = [self._operand(v, where.location) for v in line.operands]
-        what = f"instruction {line.index} ({line.op.name}) at {where}"
-        with Renamed(ExecutionFailed, f"{what} needs to run"):
-            made = where.executor.run(line.op, operands, line.attrs, where.location.storage_class)
-        checked = checked_outputs(op, where, made)
-        for value, resident in zip(line.results, checked, strict=True):
-            self._live[value] = {where.location: resident}
-        for value in op.drops:
-            self._live.pop(value, None)
-
-    def _operand(self, value: int, location: ExecutionLocation) -> Array:
-        if value in self._numbers:
-            return self._numbers[value]
-        return self._live[value][location].buffer
-
-    def _outputs(self) -> tuple[Tensor, ...]:
-        listing, found = self._schedule.listing, []
-        for value in listing.outputs:
-            if value in listing.constants:
-                found.append(self._constants[value - listing.constants.start].deep_clone())
-                continue
-            where = self._schedule.outputs[value]
-            with Renamed(ExecutionFailed, f"output {value} at {where} needs memory of its own"):
-                buffer = where.executor.finish(self._live[value][where.location].buffer)
-            found.append(_tensor(buffer, where.executor.device))
-        return tuple(found)
+    def _drop(self, op: ScheduledOp) -> None:
+        for copies in self._live.values():
+            for value in op.drops:
+                copies.pop(value, None)
 
 
-def checked_outputs(
-    op: ScheduledOp, where: Endpoint, made: Iterable[Array]
-) -> tuple[Resident, ...]:
-    """Return an executor's results as values, or refuse them all.
+class Failure(NamedTuple):
+    """Why there is no value.
+
+    Attributes:
+        line: the number of the instruction that failed.
+        error: what it raised.
+    """
+
+    line: int
+    error: Exception
+
+
+class PartialRun(Run):
+    """A run that goes on after an instruction failed: what does not depend on it has its value.
+
+    Args:
+        prepared: what to do.
+        inputs: buffers by slot.
+        missing: why other slots have none: an instruction that needs one fails.
+
+    Attributes:
+        results: the outputs that there are, whatever ended the run; whoever takes them clears it.
+        failures: why others are missing, by value.
+    """
+
+    def __init__(
+        self, prepared: Prepared, inputs: Mapping[int, Array], missing: Mapping[int, Exception]
+    ) -> None:
+        super().__init__(prepared, inputs)
+        self._missing = missing
+        self.results: dict[int, Array] = {}
+        self.failures: dict[int, Failure] = {}
+
+    def run(self) -> dict[int, Array]:
+        """Run, and return ``results``.
+
+        Raises:
+            ExecutionFailed: the launch did not start.
+        """
+        try:
+            self._steps()
+        finally:
+            self.results.update(self._results())
+            self._clear()
+        return self.results
+
+    def _perform(self, ops: Iterator[ScheduledOp], where: Endpoint, owns: Owns) -> None:
+        rest, going = self._possible(ops), True
+        while going:
+            with Caught() as caught:
+                super()._perform(rest, where, owns)
+            going = caught.error is not None
+            if caught.error is not None:
+                self._fail(self._now, Failure(self._now.index, caught.error))
+
+    def _replay(self, replay: Replay, owns: Owns) -> None:
+        """A graph runs as a whole: not where some of its instructions cannot."""
+        if self._missing or self.failures:
+            self._perform(iter(replay.launch.ops), replay.launch.at, owns)
+        else:
+            super()._replay(replay, owns)
+
+    def _possible(self, ops: Iterator[ScheduledOp]) -> Iterator[ScheduledOp]:
+        """Give the instructions whose operands there are."""
+        for op in ops:
+            failure = self._inherited(op) if self._missing or self.failures else None
+            if failure is None:
+                self._now = op
+                yield op
+            else:
+                self._fail(op, failure)
+
+    def _fail(self, op: ScheduledOp, failure: Failure) -> None:
+        self.failures.update(dict.fromkeys(op.line.results, failure))
+        self._drop(op)
+
+    def _inherited(self, op: ScheduledOp) -> Failure | None:
+        """Return why an instruction cannot run."""
+        for value in op.line.operands:
+            if value in self.failures:
+                return self.failures[value]
+            if value in self._missing:
+                return Failure(op.index, self._missing[value])
+        return None
+
+
+def check_outputs(op: ScheduledOp, made: Sequence[Array], owns: Owns) -> None:
+    """Refuse what an executor gave, unless all of it is what the op's row says.
 
     Raises:
-        OutputResidencyMismatch: another number, shape or dtype than the op's row says, or a buffer
-            that is not the executor's own.
+        OutputResidencyMismatch: another number, shape or dtype, or a buffer that is not the
+            executor's own.
     """
-    buffers = tuple(made)
-    line, owns = op.line, where.executor.require_contract().owns
-    what = f"instruction {line.index} ({line.op.name}) at {where}"
-    advice = "Correct the executor, or the meta of the op."
-    if len(buffers) != len(op.metas):
-        raise OutputResidencyMismatch(
-            f"{what} needs {len(op.metas)} results, got {len(buffers)}. {advice}"
-        )
-    residents = []
-    for buffer, (shape, dtype) in zip(buffers, op.metas, strict=True):
-        if not owns(buffer, where.location.storage_class):
-            raise OutputResidencyMismatch(
-                f"{what} needs results in its own memory, got {buffer!r:.80}. {advice}"
-            )
-        if (buffer.shape, buffer.dtype) != (shape, dtype):
-            raise OutputResidencyMismatch(
-                f"{what} needs a result of shape {shape}, dtype {dtype}, got shape {buffer.shape}, "
-                f"dtype {buffer.dtype}. {advice}"
-            )
-        family = where.executor.backend.family
-        residents.append(Resident(buffer, shape, dtype, where.placement, family))
-    return tuple(residents)
+    if len(made) != len(op.metas):
+        raise _mismatch(op, f"{len(op.metas)} results", f"{len(made)}")
+    storage_class = op.at.location.storage_class
+    for buffer, (shape, dtype) in zip(made, op.metas, strict=True):
+        if not owns(buffer, storage_class):
+            raise _mismatch(op, "results in its own memory", f"{buffer!r:.80}")
+        if buffer.shape != shape or buffer.dtype != dtype:
+            wanted = f"a result of shape {shape}, dtype {dtype}"
+            raise _mismatch(op, wanted, f"shape {buffer.shape}, dtype {buffer.dtype}")
 
 
-def _transfer(step: ScheduledTransfer, copies: Copies) -> None:
-    source = copies[step.value][step.source.location]
-    request = TransferRequest(source, step.source, step.destination)
-    moved = checked_transfer(step.provider, request)
-    copies[step.value] = {**copies[step.value], step.destination.location: moved}
+def _mismatch(op: ScheduledOp, wanted: str, found: str) -> OutputResidencyMismatch:
+    return OutputResidencyMismatch(
+        f"{op} needs {wanted}, got {found}. Correct the executor, or the meta of the op."
+    )
 
 
-def _tensor(buffer: Array, device: str) -> Tensor:
-    cell = Cell(buffer.shape, buffer.dtype, device, Storage(buffer, device))
-    return Tensor._wrap(cell, Autograd())
+def tensors_of(prepared: Prepared, results: dict[int, Array]) -> tuple[Tensor, ...]:
+    """Return a program's outputs as tensors without history, in memory of their own.
+
+    Args:
+        prepared: what was run.
+        results: what the run gave; empty afterwards.
+
+    Raises:
+        ExecutionFailed: there is no memory for an output.
+    """
+    listing, found = prepared.schedule.listing, []
+    borrowed = listing.borrowed
+    try:
+        for value in listing.outputs:
+            if value in listing.constants:
+                constant = prepared.constants.tensors[value - listing.constants.start]
+                found.append(constant.deep_clone())
+                continue
+            where, buffer = prepared.schedule.outputs[value], results[value]
+            if value in borrowed:
+                with Renamed(ExecutionFailed, f"output {value} at {where}", "memory of its own"):
+                    buffer = where.executor.finish(buffer)
+            device = where.executor.device
+            cell = Cell(buffer.shape, buffer.dtype, device, Storage(buffer, device))
+            found.append(Tensor._wrap(cell, Autograd()))
+    finally:
+        results.clear()
+    return tuple(found)

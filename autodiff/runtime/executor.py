@@ -43,6 +43,9 @@ class Executor:
         storage_classes: kinds of memory for its values, the default first; None: the backend's.
         contract: which values it takes in; by default those on its device, in its storage classes.
 
+    Attributes:
+        locations: one a storage class, the default first.
+
     >>> Executor("cpu").locations
     (ExecutionLocation(executor='cpu', event_domain='cpu', storage_class='host'),)
     """
@@ -63,17 +66,10 @@ class Executor:
         self.event_domain = event_domain or self.device
         self.ops = None if ops is None else frozenset(ops)
         self.storage_classes = tuple(storage_classes or self.backend.storage_classes)
-        self.contract: IngressContract | None = contract or self._own_contract()
-
-    @property
-    def locations(self) -> tuple[ExecutionLocation, ...]:
-        """One location a storage class, the default first."""
-        return tuple(
-            [
-                ExecutionLocation(self.name, self.event_domain, storage_class)
-                for storage_class in self.storage_classes
-            ]
+        self.locations = tuple(
+            [ExecutionLocation(self.name, self.event_domain, x) for x in self.storage_classes]
         )
+        self.contract: IngressContract | None = contract or self._own_contract()
 
     def placement(self, storage_class: str) -> Placement:
         """Return where this executor's values of a storage class lie."""

@@ -5,8 +5,9 @@ Values are the slots, then the constants, then the outputs of every instruction,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from autodiff.errors import TraceError
 from autodiff.node import Attrs, Meta, Op
@@ -43,6 +44,7 @@ class Listing:
         metas: shape and dtype by value number.
         slots: the value numbers of the inputs.
         constants: the value numbers of the constants.
+        numbers: the values that go along with a launch and need no location.
         outputs: the value numbers of what a run returns.
         users: which lines read a value, by value number, in order.
         drops: the values that nobody needs after a line, by line.
@@ -52,13 +54,16 @@ class Listing:
     metas: tuple[Meta, ...]
     slots: range
     constants: range
+    numbers: frozenset[int]
     outputs: tuple[int, ...]
     users: tuple[tuple[int, ...], ...]
     drops: tuple[tuple[int, ...], ...]
 
-    def travels(self, value: int) -> bool:
-        """Whether a value is a number, which goes along with a launch and needs no location."""
-        return value in self.constants and self.metas[value][0] == ()
+    @cached_property
+    def borrowed(self) -> frozenset[int]:
+        """The values that may lie in memory of others: the inputs, and what views look into."""
+        views = [value for line in self.lines if line.op.view for value in line.results]
+        return frozenset((*self.slots, *views))
 
     @property
     def entering(self) -> list[int]:
@@ -67,7 +72,7 @@ class Listing:
         return [
             v
             for v in entering
-            if not self.travels(v) and (self.users[v] or (v in self.slots and v in self.outputs))
+            if v not in self.numbers and (self.users[v] or (v in self.slots and v in self.outputs))
         ]
 
     @property
@@ -80,8 +85,13 @@ class Listing:
         return line
 
 
-def list_values(program: Program, inputs: Sequence[Meta]) -> Listing:
+def list_values(program: Program, inputs: Sequence[Meta], numbers: Iterable[int] = ()) -> Listing:
     """Number the values of a program and work out their shapes from those of the inputs.
+
+    Args:
+        program: the program.
+        inputs: shape and dtype of each slot's value.
+        numbers: the slots that go along with a launch, as every constant of shape () does.
 
     Raises:
         TraceError: an op without a shape rule.
@@ -106,7 +116,8 @@ def list_values(program: Program, inputs: Sequence[Meta]) -> Listing:
     outputs = tuple([number(ref) for ref in program.outputs])
     users = _users(lines, len(metas))
     drops = _drops(lines, users, frozenset(outputs))
-    return Listing(tuple(lines), tuple(metas), slots, constants, outputs, users, drops)
+    travelling = frozenset((*numbers, *[v for v in constants if metas[v][0] == ()]))
+    return Listing(tuple(lines), tuple(metas), slots, constants, travelling, outputs, users, drops)
 
 
 def _metas(op: Op, attrs: Attrs, operands: Sequence[Meta]) -> Sequence[Meta]:

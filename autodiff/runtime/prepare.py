@@ -1,93 +1,27 @@
-"""Prepared executions: a schedule for inputs of a signature, planned once and kept."""
+"""Preparing: a schedule for inputs of a signature, planned once, and what it is kept by."""
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from autodiff.errors import ShapeError
 from autodiff.keys import Key, frozen
 from autodiff.node import Shape
 from autodiff.program import Program
-from autodiff.runtime.errors import NoIngress, ResidencyMismatch
-from autodiff.runtime.execute import Copies, place_constants
-from autodiff.runtime.listing import Listing
+from autodiff.runtime.errors import NoIngress
+from autodiff.runtime.executor import Executor
+from autodiff.runtime.listing import Listing, list_values
 from autodiff.runtime.location import ExecutionLocation, Resident, Signature, described
 from autodiff.runtime.placement import Search, Wishes
+from autodiff.runtime.prepared import PlacedConstants, Prepared, forged
 from autodiff.runtime.registry import Registry
 from autodiff.runtime.routing import Router
 from autodiff.runtime.schedule import Schedule, make_schedule
 from autodiff.tensors import Tensor
 
 T = TypeVar("T")
-
-
-class PlacedConstants:
-    """The constants of one program at the locations of its schedule, moved there at the first run.
-
-    Args:
-        tensors: the constants.
-    """
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self.tensors = tuple(tensors)
-        self._lock = threading.Lock()
-        self._placed: Copies | None = None
-
-    def at(self, schedule: Schedule) -> Copies:
-        """Return the constants where the schedule needs them."""
-        with self._lock:
-            if self._placed is None:
-                self._placed = place_constants(schedule, self.tensors)
-            return self._placed
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A program ready to run on inputs of a signature. It needs no registry any more.
-
-    Attributes:
-        schedule: what a run does.
-        signatures: what each input has to be, and where.
-        constants: the program's constants.
-    """
-
-    schedule: Schedule
-    signatures: tuple[Signature, ...]
-    constants: PlacedConstants = field(repr=False)
-
-    def check(self, inputs: Sequence[Resident]) -> None:
-        """Refuse inputs that this execution was not prepared for.
-
-        Raises:
-            ResidencyMismatch: another number of inputs, shape, dtype, placement or backend family,
-                or a buffer that is not what its tensor claims.
-        """
-        if len(inputs) != len(self.signatures):
-            raise ResidencyMismatch(
-                f"a prepared execution needs {len(self.signatures)} inputs, got {len(inputs)}. "
-                "Give one a slot."
-            )
-        for number, (wanted, value) in enumerate(zip(self.signatures, inputs, strict=True)):
-            if value.signature != wanted:
-                raise ResidencyMismatch(
-                    f"input {number} needs {wanted}, got {value.signature}. Prepare the program "
-                    "for it, or call run."
-                )
-            home = self.schedule.homes.get(number)
-            if home is not None and not home.executor.require_contract().accepts(value):
-                raise forged(number, value)
-
-
-def forged(number: int, value: Resident) -> ResidencyMismatch:
-    """The error of an input whose buffer is not what its metadata claim."""
-    return ResidencyMismatch(
-        f"input {number} needs a buffer that is what its tensor claims, {value.signature}, got "
-        f"{value.buffer!r:.80}. Make the tensor with Tensor(..., device=...) or .to(device)."
-    )
 
 
 def plan(
@@ -121,6 +55,21 @@ def plan(
         entries[value] = _entries(value, claims[value], actual, registry)
     vector, route = Search(listing, registry, wishes).find(Router(listing, registry, entries))
     return make_schedule(listing, registry, vector, route)
+
+
+def prepare_at(executor: Executor, program: Program, numbers: Iterable[int]) -> Prepared:
+    """Prepare a program for one executor, where all its slots lie: it runs without a transfer.
+
+    Args:
+        executor: who runs it.
+        program: its slots have the shapes, dtypes and devices of the inputs.
+        numbers: the slots that go along with the launch, wherever they lie.
+    """
+    signatures = tuple(map(described, program.slots))
+    listing = list_values(program, [s.meta for s in signatures], numbers)
+    registry = Registry().with_executor(executor)
+    schedule = plan(listing, signatures, program.constants, registry, {}, None)
+    return Prepared(schedule, signatures, PlacedConstants(program.constants))
 
 
 def _entries(

@@ -116,14 +116,8 @@ class Registry:
 
     def locations(self, op: Op) -> tuple[ExecutionLocation, ...]:
         """Return where an op can run: executors in order of registration, defaults first."""
-        return tuple(
-            [
-                location
-                for executor in self.executors.values()
-                if executor.supports(op)
-                for location in executor.locations
-            ]
-        )
+        able = [executor for executor in self.executors.values() if executor.supports(op)]
+        return tuple([location for executor in able for location in executor.locations])
 
     def first_location(self) -> ExecutionLocation:
         """Return the default location of the executor that was registered first.

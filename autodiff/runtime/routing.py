@@ -83,7 +83,7 @@ class Router:
                 stretches.append(Stretch(location, [], []))
             stretch = stretches[-1]
             for v in line.operands:
-                if self._listing.travels(v) or location in copies[v]:
+                if v in self._listing.numbers or location in copies[v]:
                     continue
                 move = Move(v, self._source(v, copies[v], location), location, line.index)
                 (placed if v in self._listing.constants else stretch.moves).append(move)

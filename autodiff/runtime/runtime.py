@@ -10,20 +10,14 @@ from autodiff.errors import DTypeError
 from autodiff.keys import Key, Recent
 from autodiff.program import Program
 from autodiff.runtime.batching import batched_program
-from autodiff.runtime.execute import Run
+from autodiff.runtime.execute import Run, tensors_of
 from autodiff.runtime.executor import Executor
 from autodiff.runtime.explain import Explanation, explanation
 from autodiff.runtime.listing import list_values
 from autodiff.runtime.location import Resident, Signature, described, resident_of
 from autodiff.runtime.placement import Wishes
-from autodiff.runtime.prepare import (
-    ByProgram,
-    PlacedConstants,
-    Prepared,
-    check_shapes,
-    plan,
-    structure_of,
-)
+from autodiff.runtime.prepare import ByProgram, check_shapes, plan, structure_of
+from autodiff.runtime.prepared import PlacedConstants, Prepared
 from autodiff.runtime.registry import Registry
 from autodiff.runtime.schedule import Schedule
 from autodiff.runtime.submit import Handle, Spawner, spawn_thread, start
@@ -277,10 +271,8 @@ class Runtime:
 
 
 def _run(prepared: Prepared, residents: Sequence[Resident]) -> tuple[Tensor, ...]:
-    constants = prepared.constants
-    return Run(
-        prepared.schedule, constants.tensors, constants.at(prepared.schedule), residents
-    ).run()
+    inputs = {slot: value.buffer for slot, value in enumerate(residents)}
+    return tensors_of(prepared, Run(prepared, inputs).run())
 
 
 def _residents(inputs: Sequence[Tensor]) -> list[Resident]:

@@ -45,11 +45,13 @@ class ScheduledOp:
 
     Attributes:
         line: the instruction, with its number.
+        at: where.
         metas: shapes and dtypes of its results.
         drops: the values that nobody needs afterwards.
     """
 
     line: Line
+    at: Endpoint
     metas: tuple[Meta, ...]
     drops: tuple[int, ...]
 
@@ -57,6 +59,9 @@ class ScheduledOp:
     def index(self) -> int:
         """The instruction's number."""
         return self.line.index
+
+    def __str__(self) -> str:
+        return f"instruction {self.index} ({self.line.op.name}) at {self.at}"
 
 
 class ScheduledLaunch(NamedTuple):
@@ -69,6 +74,10 @@ class ScheduledLaunch(NamedTuple):
 
     at: Endpoint
     ops: tuple[ScheduledOp, ...]
+
+    def __str__(self) -> str:
+        first, last = self.ops[0].index, self.ops[-1].index
+        return f"the launch of instructions {first} to {last} at {self.at}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +127,9 @@ def make_schedule(listing: Listing, registry: Registry, vector: Vector, route: R
     steps: list[ScheduledTransfer | ScheduledLaunch] = []
     for stretch in route.stretches:
         steps.extend(map(transfer, stretch.moves))
-        ops = tuple([_scheduled(listing, index) for index in stretch.lines])
-        steps.append(ScheduledLaunch(endpoint(stretch.location), ops))
+        at = endpoint(stretch.location)
+        ops = tuple([_scheduled(listing, index, at) for index in stretch.lines])
+        steps.append(ScheduledLaunch(at, ops))
     homes = {value: endpoint(location) for value, location in route.homes.items()}
     made = {v: vector[line.index] for line in listing.lines for v in line.results}
     outputs = {
@@ -130,7 +140,7 @@ def make_schedule(listing: Listing, registry: Registry, vector: Vector, route: R
     return Schedule(listing, homes, tuple(map(transfer, route.placed)), tuple(steps), outputs)
 
 
-def _scheduled(listing: Listing, index: int) -> ScheduledOp:
+def _scheduled(listing: Listing, index: int, at: Endpoint) -> ScheduledOp:
     line = listing.lines[index]
     metas = tuple([listing.metas[v] for v in line.results])
-    return ScheduledOp(line, metas, listing.drops[index])
+    return ScheduledOp(line, at, metas, listing.drops[index])

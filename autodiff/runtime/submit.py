@@ -106,6 +106,6 @@ def start(run: Callable[[], tuple[Tensor, ...]], spawn: Spawner) -> Handle:
         with outcome:
             outcome.give(run())
 
-    with Renamed(WorkerNotStarted, "a submitted run needs a worker"):
+    with Renamed(WorkerNotStarted, "a submitted run", "a worker"):
         spawn(work)
     return Handle(outcome)

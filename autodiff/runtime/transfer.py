@@ -49,6 +49,9 @@ class TransferRequest(NamedTuple):
     source: Endpoint
     destination: Endpoint
 
+    def __str__(self) -> str:
+        return f"the transfer from {self.source} to {self.destination}"
+
 
 class TransferProvider(ABC):
     """Moves values from one storage class to another, for any two executors that have them.
@@ -98,8 +101,7 @@ def checked_transfer(provider: TransferProvider, request: TransferRequest) -> Re
         TransferFailed: the provider raised.
         TransferContractError: a subtype by what is wrong with the result.
     """
-    what = f"the transfer from {request.source} to {request.destination} needs a provider that runs"
-    with Renamed(TransferFailed, what):
+    with Renamed(TransferFailed, request, "a provider that runs"):
         result = provider.transfer_blocking(request)
     value, destination = request.value, request.destination
     if not isinstance(result, Resident):
@@ -136,7 +138,4 @@ def _check_buffer(request: TransferRequest, result: Resident) -> None:
 def _contract_error(
     kind: type[TransferContractError], request: TransferRequest, wanted: object, found: object
 ) -> TransferContractError:
-    return kind(
-        f"the transfer from {request.source} to {request.destination} needs {wanted}, got {found}. "
-        "Correct the provider's transfer_blocking."
-    )
+    return kind(f"{request} needs {wanted}, got {found}. Correct the provider's transfer_blocking.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import threading
@@ -161,6 +163,13 @@ READS: dict[str, Callable[[Tensor], Any]] = {
     "repr": repr,
     "format": lambda x: f"{x.sum():.3f}",
     "float": lambda x: float(x.sum()),
+    "int": lambda x: int(x.sum()),
+    "complex": lambda x: complex(x.sum()),
+    "contains": lambda x: 2.0 in x,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda x: pickle.dumps(x.detach()),
+    "dlpack": lambda x: x.__dlpack__(),
+    "other device": lambda x: x.to("emulated:1"),
     "comparison": lambda x: bool(x.sum() < 4),
     "argmax": lambda x: x.argmax(),
     "argmin": lambda x: x.argmin(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -60,3 +61,18 @@ def test_recent_forgets_what_was_not_used_for_longest() -> None:
     assert (recent.hits, recent.misses) == (3, 3)
     recent.clear()
     assert recent.get("a") is None
+
+
+def test_threads_may_share_one() -> None:
+    recent: Recent[int] = Recent(3)
+
+    def use(seed: int) -> None:
+        for k in range(3000):
+            key = (seed * k) % 7
+            assert recent.get(key) in (None, key)
+            recent.put(key, key)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(use, seed) for seed in (1, 2, 3, 5)]:
+            done.result()
+    assert sum(recent.get(key) is not None for key in range(7)) <= 3 + 4

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import autodiff as ad
-from autodiff import F32, F64, Parameter, Program, ShapeError, Tensor, TraceError, no_grad
+from autodiff import (
+    F32,
+    F64,
+    Parameter,
+    Program,
+    ShapeError,
+    Tensor,
+    TraceError,
+    dispatch,
+    no_grad,
+)
 from autodiff.node import Kind
 from autodiff.program import placeholder
 
@@ -53,6 +63,20 @@ def test_parameter_itself_is_a_program_without_instructions() -> None:
     program = capture(a)
     assert program.instructions == ()
     assert program.run([Tensor(5.0)])[0].item() == 5.0
+
+
+def test_values_may_be_constants_as_they_are() -> None:
+    """Without a refusal, what has a value is neither followed to its leaves nor copied."""
+    w = Parameter([1.0, 2.0])
+    made = w * w
+    x = placeholder((2,))
+    two = dispatch.constant(np.array(2.0))
+    program = Program.capture([(x + made) * two], lambda leaf: leaf._cell is x._cell, None)
+    assert names(program) == ["add", "multiply"]
+    assert [c._cell.storage for c in program.constants] == [made._cell.storage, two._cell.storage]
+    assert [c._meta.kind for c in program.constants] == [Kind.TENSOR, Kind.CONSTANT]
+    assert not any(c.requires_grad for c in program.constants)
+    assert program.run([Tensor([1.0, 1.0])])[0].tolist() == [4.0, 10.0]
 
 
 def test_constants_are_copied() -> None:

@@ -7,16 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from op_checks import Sample, outputs
 
 import autodiff as ad
 from autodiff import F64, Parameter, Program, Tensor, custom_op
 from autodiff.backends.emulated_backend import EmulatedBackend
 from autodiff.device import backend_of, canonical_device
-from autodiff.node import Autograd, Cell
+from autodiff.dispatch import apply
+from autodiff.node import Autograd, Cell, Op
 from autodiff.runtime.executor import Executor
 from autodiff.runtime.location import ExecutionLocation, Resident
 from autodiff.runtime.transfer import HostCopy, TransferProvider, TransferRequest
 from autodiff.storage import Storage
+from autodiff.table import OPS
 
 DEVICES = ("emulated", "emulated:1", "emulated:2")
 
@@ -155,3 +158,47 @@ def parameter(value: Any = (1.0, 2.0), device: str = "emulated") -> Parameter:
 
 #: An op that can be queued, and fails when it runs.
 broken = custom_op("broken", lambda xp, x: 1 / 0, None, meta=lambda x: (x,))
+
+
+def results_of_row(
+    op: Op, sample: Sample, put: Callable[[Any], Any] = lambda array: array
+) -> Callable[..., tuple[Tensor, ...]]:
+    """A row's outputs and the gradients of a weighted sum of them, by its moving operands.
+
+    Args:
+        op: the row.
+        sample: its operands and attributes.
+        put: makes an operand of an array.
+    """
+
+    def forward(*moving: Tensor) -> tuple[Tensor, ...]:
+        args = [put(x) if isinstance(x, np.ndarray) else x for x in sample.args]
+        for k, value in zip(sample.moving, moving, strict=True):
+            args[k] = value
+        return outputs(apply(op, *args, **sample.attrs))
+
+    def loss(*moving: Tensor) -> Tensor:
+        parts = [x * put(_weights(x)) for x in forward(*moving) if x.dtype.kind in "fc"]
+        return sum(part.real.sum() for part in parts)
+
+    def function(*moving: Tensor) -> tuple[Tensor, ...]:
+        outs = forward(*moving)
+        if op.vjp is None or not moving or not any(x.dtype.kind in "fc" for x in outs):
+            return outs
+        made = ad.value_and_grad(loss)(*moving)[1]
+        return (*outs, *(made if isinstance(made, tuple) else (made,)))
+
+    return function
+
+
+def _weights(x: Tensor) -> Any:
+    return (1 + 0.3 * np.arange(x.numel()).reshape(x.shape)).astype(x.dtype)
+
+
+#: The rows that graph mode and the runtime take: they know shapes, draw nothing and move nothing.
+ROWS = [n for n, op in OPS.items() if op.resident and op.meta and not (op.draws or op.moves)]
+
+
+def bits(tensors: Sequence[Tensor]) -> list[bytes]:
+    """The values to the last bit."""
+    return [x.numpy().tobytes() for x in tensors]

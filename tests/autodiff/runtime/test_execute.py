@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_checks import cases
 from runtimes import (
     COS_ON_1,
     DEVICES,
     EXPECTED,
+    ROWS,
     SPLIT,
     VALUES,
     Faulty,
     Provider,
     Recorder,
+    bits,
     chain,
     emulated,
+    results_of_row,
 )
 
 import autodiff as ad
@@ -30,7 +34,11 @@ from autodiff.runtime.errors import (
     TransferContractError,
     TransferFailed,
 )
+from autodiff.runtime.execute import PartialRun, Run
+from autodiff.runtime.executor import Executor
+from autodiff.runtime.prepared import Prepared
 from autodiff.runtime.runtime import Runtime
+from autodiff.table import OPS
 
 
 def inputs() -> list[Tensor]:
@@ -135,6 +143,40 @@ def test_constants_are_moved_once() -> None:
         (out,) = runtime.run_prepared(prepared, inputs())
     assert emulated().stats.uploads == 5
     assert np.array_equal(out.numpy(), VALUES * np.arange(3.0) + 2.0)
+
+
+#: Results whose order in memory is not that of their axes: another order, another last bit.
+ORDERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "ufunc": lambda x: (x.T * 2.0).sum(),
+    "axis": lambda x: ((x.T * 2.0).sum(axis=0) * x.sum(axis=1)).sum(),
+    "where": lambda x: ad.where(x.T > 0.0, x.T, 0.0).sum(),
+    "contraction": lambda x: ad.einsum("ij,kj->ki", x, x).tanh().sum(),
+    "reshape": lambda x: (x.T.reshape((-1,)) * 1.1).sum(),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("name", ORDERS)
+def test_results_equal_eager_ones_to_the_last_bit(name: str, device: str) -> None:
+    value = np.random.default_rng(0).normal(size=(37, 53))
+    program = Program.trace(ORDERS[name], (value.shape, F64))
+    given = Tensor(value, device=device)
+    (out,) = Runtime(dict.fromkeys([device, "cpu"])).run(program, [given])
+    assert out.item() == ORDERS[name](given).item()
+
+
+#: Without an operand that can be differentiated there is nothing to trace.
+TRACED = [name for name in ROWS if all(sample.moving for sample in cases(OPS[name]))]
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_every_row_gives_the_bits_of_eager_mode(name: str) -> None:
+    runtime = Runtime(["emulated", "cpu"])
+    for sample in cases(OPS[name]):
+        moving = [Tensor(sample.args[k]) for k in sample.moving]
+        function = results_of_row(OPS[name], sample)
+        program = Program.trace(function, *[(x.shape, x.dtype) for x in moving])
+        assert bits(runtime.run(program, moving)) == bits(function(*moving))
 
 
 # -- failures --------------------------------------------------------------------------------------
@@ -251,3 +293,72 @@ def test_non_contiguous_output_is_read_through_its_owner() -> None:
     assert np.array_equal(out.numpy(), np.sin(np.arange(6.0).reshape(2, 3)).T[::-1])
     after = [emulated(device).stats.downloads for device in DEVICES]
     assert [b - a for a, b in zip(before, after, strict=True)] == [0, 1, 0]
+
+
+# -- runs that go on -------------------------------------------------------------------------------
+
+
+def failing(*names: str) -> tuple[Prepared, dict[int, Any]]:
+    """sin, cos and exp of one input, tanh of the sines; the ops of these names raise."""
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        y = ad.sin(x)
+        return y, ad.cos(x), ad.exp(x), ad.tanh(y)
+
+    class Picky(Executor):
+        def run(self, op: Any, *args: Any) -> tuple[Any, ...]:
+            if op.name in names:
+                raise ZeroDivisionError(op.name)
+            return super().run(op, *args)
+
+    runtime = Runtime([Picky("emulated")])
+    prepared = runtime.prepare(Program.trace(function, ((3,), F64)), inputs())
+    return prepared, {0: emulated().from_host(VALUES)}
+
+
+def found(run: PartialRun) -> dict[int, list[float]]:
+    return {value: emulated().to_host(buffer).tolist() for value, buffer in run.results.items()}
+
+
+def test_partial_run_gives_what_does_not_depend_on_a_failure() -> None:
+    prepared, buffers = failing("sin", "exp")
+    run = PartialRun(prepared, buffers, {})
+    assert list(run.run()) == [2]
+    assert found(run) == {2: np.cos(VALUES).tolist()}
+    assert {value: failure.line for value, failure in run.failures.items()} == {1: 0, 3: 2, 4: 0}
+    assert isinstance(run.failures[4].error.__cause__, ZeroDivisionError)
+    assert emulated().executions == {"cos": 1}
+
+
+def test_partial_run_without_a_failure_is_a_run() -> None:
+    prepared, buffers = failing()
+    run = PartialRun(prepared, buffers, {})
+    expected = Run(prepared, buffers).run()
+    run.run()
+    assert found(run) == {v: emulated().to_host(x).tolist() for v, x in expected.items()}
+    assert run.failures == {}
+
+
+def test_missing_input_fails_whoever_needs_it() -> None:
+    prepared, _ = failing()
+    run = PartialRun(prepared, {}, {0: KeyError("gone")})
+    assert run.run() == {}
+    assert {value: failure.line for value, failure in run.failures.items()} == {
+        1: 0,
+        2: 1,
+        3: 2,
+        4: 0,
+    }
+
+
+def test_interrupted_partial_run_keeps_what_was_done() -> None:
+    def interrupt(x: Any) -> Any:
+        raise KeyboardInterrupt
+
+    prepared, buffers = failing()
+    run = PartialRun(prepared, buffers, {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "exp", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run.run()
+    assert found(run) == {1: np.sin(VALUES).tolist(), 2: np.cos(VALUES).tolist()}

@@ -19,7 +19,7 @@ from autodiff.runtime.errors import (
     UnsupportedOp,
 )
 from autodiff.runtime.executor import Executor
-from autodiff.runtime.prepare import Prepared
+from autodiff.runtime.prepared import Prepared
 from autodiff.runtime.runtime import Runtime
 
 ON_DEVICE = [Tensor(np.ones(3), device="emulated")]
