@@ -8,6 +8,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from autodiff import ops  # fills the table: first
+from autodiff.backends.raw_modules import KernelError, OutOfDeviceMemory
 from autodiff.backward import grad
 from autodiff.checking import gradcheck
 from autodiff.counters import reset_stats, stats
@@ -64,6 +65,8 @@ __all__ = [
     "HostCopy",
     "IngressContract",
     "IterationError",
+    "KernelError",
+    "OutOfDeviceMemory",
     "Parameter",
     "ParameterError",
     "Program",

@@ -16,8 +16,9 @@ def stats(device: str) -> Stats:
 
     Returns:
         A snapshot with ``launches`` (executions of ops; in graph mode, runs of the queue),
-        ``uploads`` and ``downloads`` with ``upload_bytes`` and ``download_bytes``, and
-        ``allocations`` of device memory.
+        ``uploads`` and ``downloads`` with ``upload_bytes`` and ``download_bytes``,
+        ``allocations`` of device memory, ``kernels`` launched from raw modules with the
+        ``argument_bytes`` of their arrays, and captured ``graphs``.
 
     Raises:
         DeviceUnavailable: this version or machine has no such device.

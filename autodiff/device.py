@@ -13,7 +13,10 @@ from autodiff.observing import observe, observers
 CPU = "cpu"
 
 #: Kinds of devices beside the CPU, each imported when one is asked for: module and class.
-_KINDS = {"emulated": ("autodiff.backends.emulated_backend", "EmulatedBackend")}
+_KINDS = {
+    "emulated": ("autodiff.backends.emulated_backend", "EmulatedBackend"),
+    "cuda": ("autodiff.backends.cupy_backend", "CupyBackend"),
+}
 
 _BACKENDS: dict[str, Backend] = {CPU: NumpyBackend()}
 _lock = threading.Lock()
@@ -23,13 +26,13 @@ def canonical_device(device: str | None) -> str:
     """Return the canonical name of a device; None is the CPU.
 
     Args:
-        device: ``"cpu"``, ``"emulated"``, ``"emulated:1"`` or None.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"emulated"``, ``"emulated:1"`` or None.
 
     Returns:
         The name under which storages keep their copies; ordinal 0 is not written out.
 
     Raises:
-        DeviceUnavailable: the device is unknown, or not part of this version.
+        DeviceUnavailable: the device is unknown, or this machine lacks it; there is no fall-back.
 
     >>> canonical_device(None), canonical_device("emulated:0")
     ('cpu', 'emulated')
@@ -39,7 +42,7 @@ def canonical_device(device: str | None) -> str:
     kind, _, number = str(device).partition(":")
     if kind not in _KINDS or not (number.isdecimal() or device == kind):
         raise DeviceUnavailable(
-            f"a device needs one of {[CPU, *_KINDS]}, with an ordinal as in 'emulated:1', got "
+            f"a device needs one of {[CPU, *_KINDS]}, with an ordinal as in 'cuda:1', got "
             f"{device!r}. Leave device out or pass 'cpu'."
         )
     name = f"{kind}:{int(number)}" if int(number or 0) else kind
@@ -72,6 +75,15 @@ def move(buffer: Array, source: str, destination: str) -> Array:
     if observers:
         observe("transfer", copy)
     return copy
+
+
+def device_kinds() -> tuple[str, ...]:
+    """Return the kinds of devices that this version knows, whether the machine has them or not.
+
+    >>> device_kinds()[0]
+    'cpu'
+    """
+    return (CPU, *_KINDS)
 
 
 def known_devices() -> tuple[str, ...]:

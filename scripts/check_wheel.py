@@ -43,7 +43,7 @@ def build_wheel(folder: Path) -> Path:
 def compare_with_tree(wheel: Path) -> None:
     """Every file of the packages is in the wheel, and nothing else is."""
     files = {path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()}
-    tree = {p.relative_to(ROOT).as_posix() for p in files if p.parent.name != "__pycache__"}
+    tree = {p.relative_to(ROOT).as_posix() for p in files if "__pycache__" not in p.parts}
     names = zipfile.ZipFile(wheel).namelist()
     packed = {name for name in names if ".dist-info/" not in name}
     if tree != packed:

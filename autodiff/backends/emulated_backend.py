@@ -9,114 +9,40 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from math import prod
+from typing import Any
 
 import numpy as np
 
+from autodiff.backends.emulated_buffer import Block, EmulatedBuffer, foreign
+from autodiff.backends.emulated_kernels import EmulatedKernels
+from autodiff.backends.host_modules import Schedule
 from autodiff.backends.interface import Backend, HostArray, Stats
-from autodiff.errors import AutodiffError, DeviceMismatch, DeviceUnavailable
+from autodiff.backends.launch_scope import LaunchScope
+from autodiff.backends.raw_modules import (
+    DeviceLimits,
+    KernelGraph,
+    OutOfDeviceMemory,
+    RawModule,
+    Source,
+    refuse_capture,
+)
+from autodiff.errors import AutodiffError, DeviceUnavailable
 
 # Any in this file: forwards and their results are whatever an op's row says.
 
 #: How many devices are emulated.
 ORDINALS = 4
-EVENTS = ("launch", "upload", "download", "allocation")
+EVENTS = ("launch", "upload", "download", "allocation", "kernel")
+#: Those of a large GPU; only the memory is this machine's.
+LIMITS = DeviceLimits(48 << 10, 227 << 10, 4, 16 << 30, 16 << 30)
 
 
 class EmulatedFailure(AutodiffError, RuntimeError):
     """A failure that a test asked for with ``EmulatedBackend.fail``."""
-
-
-class _Block:
-    """One allocation, shared by the views of it and freed with the last of them.
-
-    It knows where it lies: a buffer cannot be relabelled.
-    """
-
-    __slots__ = ("backend", "nbytes", "storage_class")
-
-    def __init__(self, backend: EmulatedBackend, nbytes: int, storage_class: str) -> None:
-        self.backend = backend
-        self.nbytes = nbytes
-        self.storage_class = storage_class
-        backend._hold(1, nbytes)
-
-    def __del__(self) -> None:
-        self.backend._hold(-1, -self.nbytes)
-
-
-def _unreadable(self: EmulatedBuffer, *args: object, **kwargs: object) -> NoReturn:
-    raise TypeError(
-        f"a host operation needs a host value, got {self!r}. Read it with t.numpy(), or compute "
-        "with the Tensor."
-    )
-
-
-class EmulatedBuffer:
-    """Memory of one emulated device: its description is known, its elements are not readable."""
-
-    __slots__ = ("__weakref__", "_array", "_block")
-
-    def __init__(self, array: HostArray, block: _Block) -> None:
-        self._array = array
-        self._block = block
-
-    @property
-    def device(self) -> str:
-        """The canonical name of the device that owns it."""
-        return self._block.backend.device
-
-    @property
-    def storage_class(self) -> str:
-        """The kind of memory."""
-        return self._block.storage_class
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extent of every axis."""
-        return self._array.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of the elements."""
-        return self._array.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._array.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._array.size
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes of the elements."""
-        return self._array.nbytes
-
-    def __setitem__(self, index: Any, value: EmulatedBuffer | complex) -> None:
-        """Write a number, or a buffer of the same device, into a writable copy."""
-        if isinstance(value, EmulatedBuffer):
-            if value._block.backend is not self._block.backend:
-                raise _foreign(self.device, value)
-            self._array[index] = value._array
-        elif isinstance(value, int | float | complex | np.generic):
-            self._array[index] = value
-        else:
-            _unreadable(self)
-
-    def __repr__(self) -> str:
-        described = f"shape {self.shape}, dtype {self.dtype}"
-        return f"<buffer on {self.device} ({self.storage_class}): {described}>"
-
-    __hash__ = object.__hash__
-    __array_ufunc__ = None
-    __array__ = __array_function__ = __len__ = __iter__ = __bool__ = __contains__ = _unreadable
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unreadable
 
 
 class EmulatedBackend(Backend):
@@ -132,6 +58,9 @@ class EmulatedBackend(Backend):
         sleep: how the launch cost is spent; tests put a clock of their own here.
         live_buffers: allocations that are held at present.
         live_bytes: their bytes.
+        device_limits: what kernels have at hand while nothing is allocated.
+        replays: False; a test may switch it on.
+        kernels: the raw modules, with ``schedule`` and ``record``.
 
     Raises:
         DeviceUnavailable: there is no such ordinal.
@@ -156,12 +85,15 @@ class EmulatedBackend(Backend):
         self.device = f"emulated:{ordinal}" if ordinal else "emulated"
         self.stats = Stats()
         self.executions: Counter[str] = Counter()
+        self.kernel_launches: Counter[str] = Counter()
+        self.device_limits = LIMITS
+        self.kernels = EmulatedKernels(self)
         self.launch_cost = 0.0
         self.sleep: Callable[[float], object] = time.sleep
         self.live_buffers = 0
         self.live_bytes = 0
         self._failures: dict[str, int] = {}
-        self._graphs = threading.local()
+        self._scope = LaunchScope(self._begin)
         # Re-entrant: a buffer may be freed, and counted, while a counter is being changed.
         self._lock = threading.RLock()
 
@@ -184,7 +116,9 @@ class EmulatedBackend(Backend):
         """Forget counters, costs and planned failures; buffers stay."""
         self.stats.reset()
         self.executions.clear()
+        self.kernel_launches.clear()
         self.launch_cost, self.sleep = 0.0, time.sleep
+        self.kernels.schedule, self.replays = Schedule(), False
         self._failures.clear()
 
     def _event(self, event: str) -> None:
@@ -199,12 +133,7 @@ class EmulatedBackend(Backend):
                 "asked for. Call reset() to run on."
             )
 
-    def _count(self, **increments: int) -> None:
-        with self._lock:
-            for name, increment in increments.items():
-                setattr(self.stats, name, getattr(self.stats, name) + increment)
-
-    def _hold(self, buffers: int, nbytes: int) -> None:
+    def hold(self, buffers: int, nbytes: int) -> None:
         with self._lock:
             self.live_buffers += buffers
             self.live_bytes += nbytes
@@ -214,13 +143,13 @@ class EmulatedBackend(Backend):
     def _allocate(self, array: HostArray, storage_class: str) -> EmulatedBuffer:
         """Wrap an array that nobody else holds."""
         self._event("allocation")
-        self._count(allocations=1)
-        return EmulatedBuffer(array, _Block(self, array.nbytes, storage_class))
+        self.stats.add(allocations=1)
+        return EmulatedBuffer(array, Block(self, array.nbytes, storage_class))
 
     def _array(self, buffer: Any) -> HostArray:
         """Return the elements of an own buffer; they stay in this file."""
         if not self.owns(buffer):
-            raise _foreign(self.device, buffer)
+            raise foreign(self.device, buffer)
         array: HostArray = buffer._array
         return array
 
@@ -238,14 +167,14 @@ class EmulatedBackend(Backend):
         copy = np.array(array, order="C")
         copy.setflags(write=False)
         buffer = self._allocate(copy, storage_class)
-        self._count(uploads=1, upload_bytes=copy.nbytes)
+        self.stats.add(uploads=1, upload_bytes=copy.nbytes)
         return buffer
 
     def to_host(self, array: EmulatedBuffer) -> HostArray:
         self._event("download")
         copy = np.array(self._array(array), order="C")
         copy.setflags(write=False)
-        self._count(downloads=1, download_bytes=copy.nbytes)
+        self.stats.add(downloads=1, download_bytes=copy.nbytes)
         return copy
 
     def own(self, result: EmulatedBuffer) -> EmulatedBuffer:
@@ -302,21 +231,69 @@ class EmulatedBackend(Backend):
             return tuple([self._wrap(value, operands, storage_class) for value in result])
         return self._wrap(result, operands, storage_class)
 
-    @contextmanager
-    def graph(self) -> Iterator[None]:
-        """Run the launches inside the block as one; an inner block belongs to the outer one."""
-        if getattr(self._graphs, "open", False):
-            yield
-            return
+    def graph(self) -> AbstractContextManager[None]:
+        return self._scope.block()
+
+    def _begin(self) -> None:
+        """Count a launch, and take as long as it costs."""
         self._event("launch")
-        self._count(launches=1)
+        self.stats.add(launches=1)
         if self.launch_cost:
             self.sleep(self.launch_cost)
-        self._graphs.open = True
-        try:
-            yield
-        finally:
-            self._graphs.open = False
+
+    # -- raw modules -------------------------------------------------------------------------------
+
+    def raw_module(self, source: Source, instances: tuple[str, ...]) -> RawModule:
+        return self.kernels.module(source, instances)
+
+    @property
+    def limits(self) -> DeviceLimits:
+        limits = self.device_limits
+        return replace(limits, free_bytes=max(0, limits.total_bytes - self.live_bytes))
+
+    def capture(self) -> AbstractContextManager[KernelGraph]:
+        return self.kernels.capture()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
+        self._event("allocation")
+        refuse_capture(self.kernels.capturing, "an allocation")
+        nbytes, free = prod(shape) * dtype.itemsize, self.limits.free_bytes
+        if nbytes > free:
+            raise OutOfDeviceMemory(
+                f"{self.device} needs {nbytes} bytes for shape {tuple(shape)}, {dtype}, got {free} "
+                "free. Free some, take fewer samples at once or complex64."
+            )
+        array = np.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8)[...] = 0xFF  # NaN: what no kernel has written shows
+        self.stats.add(allocations=1)
+        return array
+
+    def send(self, array: HostArray) -> HostArray:
+        self._event("upload")
+        refuse_capture(self.kernels.capturing, "an upload")
+        copy = np.array(array, order="C")
+        self.stats.add(uploads=1, upload_bytes=copy.nbytes, allocations=1)
+        return copy
+
+    def receive(self, array: HostArray) -> HostArray:
+        self._event("download")
+        refuse_capture(self.kernels.capturing, "a download")
+        copy = np.array(array, order="C")
+        self.stats.add(downloads=1, download_bytes=copy.nbytes)
+        return copy
+
+    def overwrite(self, array: HostArray, values: HostArray) -> None:
+        self._event("upload")
+        refuse_capture(self.kernels.capturing, "an upload")
+        array[...] = values
+        self.stats.add(uploads=1, upload_bytes=array.nbytes)
+
+    def address(self, array: HostArray) -> int:
+        return _address(array)
+
+    def count_kernel(self, instance: str, nbytes: int) -> None:
+        self._event("kernel")
+        super().count_kernel(instance, nbytes)
 
     def _operand(self, operand: Any) -> HostArray:
         """Unwrap a buffer; a host value of shape () travels with the launch."""
@@ -347,10 +324,3 @@ def _owner(array: HostArray) -> HostArray:
 def _address(array: HostArray) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
-
-
-def _foreign(device: str, buffer: object) -> DeviceMismatch:
-    return DeviceMismatch(
-        f"{device} needs buffers of its own, got {buffer!r:.80}. "
-        f"Move the value with .to({device!r})."
-    )

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+from autodiff.backends.raw_modules import DeviceLimits, KernelGraph, RawModule, Source
+from autodiff.errors import DeviceUnavailable
 
 # A backend's own array type: ndarray on the CPU, something NumPy cannot read elsewhere.
 Array = Any
 HostArray = NDArray[Any]  # Any: every dtype that a tensor may have
 
 
+# Re-entrant: a buffer may be freed, and counted, while a counter is being changed.
+_counting = threading.RLock()
+
+
 @dataclass
 class Stats:
-    """What a device has done since the last reset, and what it holds."""
+    """What a device has done since the last reset, and what it holds.
+
+    Attributes:
+        launches: executions of ops; in graph mode, runs of the queue.
+        uploads: copies from the host.
+        downloads: copies to the host.
+        upload_bytes: their bytes.
+        download_bytes: their bytes.
+        allocations: buffers.
+        kernels: launches of raw modules, those of graphs among them.
+        argument_bytes: bytes of the arrays that these were handed.
+        graphs: launches of captured graphs.
+    """
 
     launches: int = 0
     uploads: int = 0
@@ -26,6 +47,15 @@ class Stats:
     upload_bytes: int = 0
     download_bytes: int = 0
     allocations: int = 0
+    kernels: int = 0
+    argument_bytes: int = 0
+    graphs: int = 0
+
+    def add(self, **increments: int) -> None:
+        """Add to counters, from any thread."""
+        with _counting:
+            for name, increment in increments.items():
+                setattr(self, name, getattr(self, name) + increment)
 
     def reset(self) -> None:
         """Set every counter to 0."""
@@ -46,6 +76,10 @@ class Backend(ABC):
     storage_classes: tuple[str, ...]
     #: What the device has done; nothing is counted on the CPU.
     stats: Stats
+    #: Whether graph mode replays a queue by kernels of ``tensor.cu`` where all its ops have some.
+    replays: bool = False
+    #: How often each kernel instance was launched since the last reset.
+    kernel_launches: Counter[str]
 
     @abstractmethod
     def from_host(self, array: HostArray) -> Array:
@@ -73,6 +107,10 @@ class Backend(ABC):
         dtype: np.dtype[Any],
     ) -> Array:
         """Return a strided view of a contiguous buffer; strides and offset count elements."""
+
+    def scalars(self, vector: Array) -> Sequence[Array]:
+        """Return views of shape () of the elements of an own vector."""
+        return [self.view(vector, (), (), k, vector.dtype) for k in range(vector.shape[0])]
 
     @abstractmethod
     def view_of(self, result: Array, base: Array) -> tuple[tuple[int, ...], int] | None:
@@ -116,3 +154,72 @@ class Backend(ABC):
     def graph(self) -> AbstractContextManager[None]:
         """Run the launches inside the block as one."""
         return nullcontext()
+
+    # -- raw modules: for forwards that launch kernels of their own --------------------------------
+    # Whoever launches kernels is made for one backend and holds it; arrays are here what forwards
+    # see, on the emulated device ndarrays.
+
+    def raw_module(self, source: Source, instances: tuple[str, ...]) -> RawModule:
+        """Compile kernels, once for each source and list of instances.
+
+        Args:
+            source: a file of CUDA C++.
+            instances: C++ names of its kernels, as in ``"scale<float>"``.
+
+        Raises:
+            DeviceUnavailable: no kernels can run here, or none can be compiled.
+            KernelError: the source does not compile.
+        """
+        self._no_kernels()
+
+    @property
+    def limits(self) -> DeviceLimits:
+        """What kernels have at hand.
+
+        Raises:
+            DeviceUnavailable: no kernels can run here.
+        """
+        self._no_kernels()
+
+    def capture(self) -> AbstractContextManager[KernelGraph]:
+        """Collect the raw launches inside the block, which do not run, in a graph.
+
+        Nothing else may happen inside: buffers are allocated, modules compiled before.
+        """
+        self._no_kernels()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return an array for kernels to write; nothing is known of its elements.
+
+        Raises:
+            OutOfDeviceMemory: there is not enough.
+        """
+        self._no_kernels()
+
+    def send(self, array: HostArray) -> Array:
+        """Copy a host array into one for kernels to read; nothing waits for it."""
+        self._no_kernels()
+
+    def receive(self, array: Array) -> HostArray:
+        """Wait for all that was asked for before, and copy an array to the host."""
+        self._no_kernels()
+
+    def overwrite(self, array: Array, values: HostArray) -> None:
+        """Copy host values into an array that exists; nothing waits for it."""
+        self._no_kernels()
+
+    def address(self, array: Array) -> int:
+        """Return where an array lies, for tables of pointers that kernels read."""
+        self._no_kernels()
+
+    def count_kernel(self, instance: str, nbytes: int) -> None:
+        """Count one run of a kernel and the bytes of its arrays."""
+        self.stats.add(kernels=1, argument_bytes=nbytes)
+        with _counting:
+            self.kernel_launches[instance] += 1
+
+    def _no_kernels(self) -> NoReturn:
+        raise DeviceUnavailable(
+            f"raw modules need a device that runs kernels, got {self.device!r}. "
+            "Take the device 'cuda', or 'emulated' for tests."
+        )

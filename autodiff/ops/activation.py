@@ -9,10 +9,10 @@ from autodiff.ops.piecewise import where
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:  # Any: a backend's module and arrays
-    """Scale by e**-max(Re x, 0): no exponent has a positive real part, so none overflows."""
-    top = xp.maximum(x.real, 0)
-    scaled = xp.exp(x - top)
-    return scaled / (xp.exp(0.0 - top) + scaled)
+    """Use e**x or e**-x: no exponent has a positive real part, so none overflows."""
+    negative = x.real < 0
+    small = xp.exp(xp.where(negative, x, 0.0 - x))
+    return xp.where(negative, small, 1) / (1 + small)
 
 
 def _softplus(xp: Any, x: Any) -> Any:

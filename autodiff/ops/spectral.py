@@ -27,16 +27,21 @@ from autodiff.tensors import Operand, Tensor
 # Any in this file: a backend's module and arrays.
 
 
+def _largest(sizes: Any, **axes: Any) -> Any:
+    """Return the largest of numbers >= 0, of none 0: CuPy's max has no ``initial``."""
+    return (sizes.max if sizes.size else sizes.sum)(**axes)
+
+
 def _eigh(xp: Any, x: Any) -> tuple[Any, ...]:
     """Return values, vectors, where the gauge is fixed, and which pairs of values are equal."""
     values, vectors = lapack("eigh", xp.linalg.eigh, (x + xp.conj(x).swapaxes(-1, -2)) / 2)
     large = xp.abs(vectors)
-    large = large >= large.max(axis=-2, keepdims=True, initial=0) / 2
+    large = large >= _largest(large, axis=-2, keepdims=True) / 2
     anchor = large & (xp.cumsum(large, axis=-2) == 1)
     reference = (vectors * anchor).sum(axis=-2, keepdims=True)
     vectors = vectors * (xp.conj(reference) / xp.abs(reference))
     gaps = xp.abs(values[..., None, :] - values[..., :, None])
-    scale = xp.abs(values).max(axis=-1, initial=0)[..., None, None]
+    scale = _largest(xp.abs(values), axis=-1)[..., None, None]
     return values, vectors, anchor, gaps <= x.shape[-1] * np.finfo(values.dtype).eps * scale
 
 
@@ -47,7 +52,7 @@ def _same_for_all_bases(xp: Any, overlaps: Any, equal: Any) -> Any:
     Re tr(g^H V A): so there the skew part of V^H g has to be 0.
     """
     skew = xp.abs(overlaps - xp.conj(overlaps).swapaxes(-1, -2)) * equal
-    largest = xp.abs(overlaps).max(axis=(-2, -1), keepdims=True, initial=0)
+    largest = _largest(xp.abs(overlaps), axis=(-2, -1), keepdims=True)
     eps = np.finfo(skew.dtype).eps
     if bool((skew > np.sqrt(eps) * largest + overlaps.shape[-1] * eps).any()):
         raise GradientError(
@@ -179,7 +184,7 @@ _PADE_RADIUS = 5.371920351148152
 
 
 def _expm(xp: Any, x: Any) -> Any:
-    norm = float(xp.abs(x).sum(axis=-2).max(initial=0))
+    norm = float(_largest(xp.abs(x).sum(axis=-2)))
     squarings = ceil(log2(norm / _PADE_RADIUS)) if norm > _PADE_RADIUS and isfinite(norm) else 0
     a = x * 2.0**-squarings
     one = xp.eye(x.shape[-1], dtype=x.dtype)

@@ -6,7 +6,7 @@ import pytest
 
 from autodiff import DeviceUnavailable, Tensor
 from autodiff.backends.numpy_backend import NumpyBackend
-from autodiff.device import backend_of, canonical_device
+from autodiff.device import backend_of, canonical_device, device_kinds
 
 
 def test_none_is_the_cpu() -> None:
@@ -15,6 +15,10 @@ def test_none_is_the_cpu() -> None:
 
 def test_cpu_computes_with_numpy() -> None:
     assert isinstance(backend_of("cpu"), NumpyBackend)
+
+
+def test_kinds_are_listed_without_making_a_device() -> None:
+    assert device_kinds()[:2] == ("cpu", "emulated")
 
 
 @pytest.mark.parametrize("device", ["gpu", "", "cpu:1"])

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sample_kernels import KERNELS
 
 from autodiff import DeviceMismatch, DeviceUnavailable
 from autodiff.backends.emulated_backend import (
     EVENTS,
     ORDINALS,
     EmulatedBackend,
-    EmulatedBuffer,
     EmulatedFailure,
 )
+from autodiff.backends.emulated_buffer import EmulatedBuffer
+from autodiff.backends.host_modules import Schedule
+from autodiff.backends.raw_modules import OutOfDeviceMemory
 
 
 @pytest.fixture
@@ -31,65 +34,6 @@ def values() -> np.ndarray:
 
 def run(backend: EmulatedBackend, forward: Callable[..., Any], *operands: Any) -> Any:
     return backend.launch(forward, operands, {}, "test", "device")
-
-
-# -- buffers that nobody can read ------------------------------------------------------------------
-
-READS = {
-    "asarray": np.asarray,
-    "array": lambda b: np.array([b]),
-    "ufunc": np.sin,
-    "ufunc from the right": lambda b: np.add(np.ones(3), b),
-    "function": np.sum,
-    "join": lambda b: np.concatenate([b, b]),
-    "len": len,
-    "iteration": list,
-    "in": lambda b: 1.0 in b,
-    "buffer protocol": memoryview,
-    "dlpack": np.from_dlpack,
-    "float": float,
-    "int": int,
-    "bool": bool,
-    "index": lambda b: [1, 2][b],
-    "item": lambda b: b[0],
-    "plus": lambda b: b + 1,
-    "plus from the left": lambda b: 1 + b,
-    "array plus": lambda b: np.ones(3) + b,
-    "times itself": lambda b: b * b,
-    "matmul": lambda b: b @ b,
-    "negative": lambda b: -b,
-    "in place": lambda b: b.__iadd__(1) if hasattr(b, "__iadd__") else b.__add__,
-    "equal": lambda b: b == 1,
-    "less": lambda b: b < 1,
-    "write an array": lambda b: b.__setitem__(0, np.ones(3)),
-}
-
-
-@pytest.mark.parametrize("name", READS)
-def test_buffer_cannot_be_read_or_computed_with(name: str, backend: EmulatedBackend) -> None:
-    buffer = backend.from_host(np.ones(3))
-    with pytest.raises((TypeError, AttributeError)):
-        READS[name](buffer)
-    assert backend.stats.downloads == 0
-
-
-def test_refusal_says_what_to_do(backend: EmulatedBackend) -> None:
-    with pytest.raises(TypeError, match=r"host value, got <buffer on emulated .*t\.numpy\(\)"):
-        np.asarray(backend.from_host(np.ones(3)))
-
-
-def test_buffer_describes_itself(backend: EmulatedBackend) -> None:
-    buffer = backend.from_host(values())
-    assert (buffer.shape, buffer.dtype, buffer.ndim) == ((2, 3), np.float64, 2)
-    assert (buffer.size, buffer.nbytes) == (6, 48)
-    assert (buffer.device, buffer.storage_class) == ("emulated", "device")
-    assert hash(buffer) == hash(buffer)
-
-
-def test_buffer_cannot_be_relabelled(backend: EmulatedBackend) -> None:
-    buffer = backend.from_host(values())
-    with pytest.raises(AttributeError):
-        buffer.device = "emulated:1"  # type: ignore[misc]
 
 
 def test_device_reads_only_its_own_buffers(backend: EmulatedBackend) -> None:
@@ -111,6 +55,12 @@ def test_ordinals_have_names_and_an_end() -> None:
     for ordinal in (-1, ORDINALS):
         with pytest.raises(DeviceUnavailable, match=f"ordinal from 0 to 3, got {ordinal}"):
             EmulatedBackend(ordinal)
+
+
+def negate(backend: EmulatedBackend, array: Any) -> None:
+    module = backend.raw_module(KERNELS.source, KERNELS.instances)
+    arguments = (array, np.uint64(array.size), np.float64(-1))
+    module.launch("scale<double>", (1, 1, 1), (32, 1, 1), arguments)
 
 
 # -- moves -----------------------------------------------------------------------------------------
@@ -285,6 +235,7 @@ ACTIONS: dict[str, Callable[[EmulatedBackend, Any], Any]] = {
     "upload": lambda backend, x: backend.from_host(np.ones(2)),
     "download": lambda backend, x: backend.to_host(x),
     "allocation": lambda backend, x: backend.writable_copy(x),
+    "kernel": lambda backend, x: negate(backend, np.ones(2)),
 }
 
 
@@ -314,10 +265,65 @@ def test_failure_that_makes_no_sense_is_refused(backend: EmulatedBackend) -> Non
 def test_reset_forgets_all_but_the_buffers(backend: EmulatedBackend) -> None:
     x = backend.from_host(values())
     run(backend, lambda xp, x: x, x)
+    negate(backend, np.ones(2))
+    backend.kernels.schedule = Schedule("reversed")
     backend.launch_cost = 1.0
     backend.fail("launch")
     backend.reset()
     assert set(vars(backend.stats).values()) == {0}
-    assert backend.executions == {}
+    assert (backend.executions, backend.kernel_launches) == ({}, {})
+    assert backend.kernels.schedule == Schedule()
     assert backend.live_buffers == 1
     run(backend, lambda xp, x: x, x)
+
+
+# -- what forwards with kernels of their own use ---------------------------------------------------
+
+
+def test_kernels_and_their_arrays_are_counted(backend: EmulatedBackend) -> None:
+    array = backend.send(np.arange(3.0))
+    negate(backend, array)
+    assert backend.receive(array).tolist() == [0.0, -1.0, -2.0]
+    stats = backend.stats
+    assert (stats.kernels, stats.argument_bytes) == (1, 24)
+    assert backend.kernel_launches == {"scale<double>": 1}
+    assert (stats.uploads, stats.upload_bytes) == (1, 24)
+    assert (stats.downloads, stats.download_bytes) == (1, 24)
+    assert (stats.launches, stats.allocations) == (0, 1)
+
+
+def test_copies_are_private(backend: EmulatedBackend) -> None:
+    host = np.arange(3.0)
+    array = backend.send(host)
+    back = backend.receive(array)
+    host[:], array[:] = 7.0, 8.0
+    assert back.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_new_memory_is_poisoned(dtype: type, backend: EmulatedBackend) -> None:
+    array = backend.empty((2, 3), np.dtype(dtype))
+    assert (array.shape, array.dtype) == ((2, 3), dtype)
+    assert np.isnan(array).all()
+    assert np.isnan(backend.empty((), np.dtype(dtype)))
+    assert backend.empty((0, 2), np.dtype(dtype)).shape == (0, 2)
+
+
+def test_arrays_are_overwritten_in_place(backend: EmulatedBackend) -> None:
+    array = backend.send(np.zeros(3))
+    address = backend.address(array)
+    backend.overwrite(array, np.arange(3.0))
+    assert array.tolist() == [0.0, 1.0, 2.0]
+    assert backend.address(array) == address != backend.address(backend.send(np.zeros(3)))
+    assert (backend.stats.uploads, backend.stats.upload_bytes) == (3, 72)
+
+
+def test_more_memory_than_there_is_is_refused(backend: EmulatedBackend) -> None:
+    limits = backend.limits
+    held = backend.from_host(np.ones(4))
+    assert backend.limits.free_bytes == limits.free_bytes - 32
+    with pytest.raises(OutOfDeviceMemory, match=r"needs 34359738368 bytes .*, got \d+ free"):
+        backend.empty((1 << 32,), np.dtype(float))
+    assert backend.stats.allocations == 1
+    del held
+    assert backend.limits == limits

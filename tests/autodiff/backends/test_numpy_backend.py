@@ -46,6 +46,14 @@ def test_own_copies_no_fresh_result() -> None:
     assert BACKEND.own(result) is result
 
 
+def test_own_takes_a_fresh_result_in_another_shape() -> None:
+    result = fresh()
+    view = result.reshape(-1)
+    assert BACKEND.own(view) is view
+    assert not view.flags.writeable
+    assert not result.flags.writeable
+
+
 def test_from_host_copies() -> None:
     host = fresh()
     buffer = BACKEND.from_host(host)

@@ -18,6 +18,11 @@ def test_large_operands_do_not_overflow(dtype: type[np.floating]) -> None:
     assert grad(softplus(x).sum(), x).tolist() == [0.0, 0.5, 1.0]
 
 
+def test_sigmoid_of_infinity_is_its_limit() -> None:
+    assert sigmoid([np.inf, -np.inf]).tolist() == [1.0, 0.0]
+    assert np.isnan(sigmoid(np.nan).item())
+
+
 def test_sigmoid_keeps_its_small_values() -> None:
     np.testing.assert_allclose(sigmoid(-100.0).item(), np.exp(-100.0), rtol=1e-14)
     assert sigmoid(-1000 + 1j).item() == 0
