@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from autodiff.device import CPU, canonical_device
 from circuits import binding
 from circuits.compiled_observables import compile_observables
 from circuits.engines.base import Engine
-from circuits.engines.registry import get_engine
+from circuits.engines.registry import engine_for
 from circuits.errors import BindingError
 from circuits.instruction import checked_count
 from circuits.observable_base import Observable
 from circuits.plan.forecast import Forecast
 from circuits.plan.light_cone import observed
-from circuits.plan.memory import available_memory, require_memory
-from circuits.run_methods import DEFAULT_ENGINE, checked_dtype, observable_list
+from circuits.plan.memory import recomputed_blocks, require_memory
+from circuits.run_methods import checked_dtype, observable_list
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
@@ -54,7 +55,9 @@ class PlanMethods:
         inputs: Mapping[str, Any] | None = None,  # Any: arrays or Tensors, as in a run
         batch: int | None = None,
         dtype: DTypeLike | None = None,
+        device: str | None = None,
         engine: str | Engine | None = None,
+        bandwidth: float | None = None,
     ) -> Forecast:
         """Say how a run with its gradient would go; nothing of the state's size is allocated.
 
@@ -63,7 +66,10 @@ class PlanMethods:
             inputs: as for a run; the samples are counted.
             batch: number of samples, in place of inputs.
             dtype: complex64 or complex128; as for a run.
-            engine: ``"numba"`` (the default) or ``"reference"``.
+            device: where it would run; None is the CPU.
+            engine: as for a run.
+            bandwidth: bytes that the device moves in a second, for the time that states take; with
+                an engine that counts them.
 
         Returns:
             Fused blocks, layout, stages, threads, and the peak memory in bytes; prints as a table.
@@ -80,23 +86,29 @@ class PlanMethods:
         circuit = cast("Circuit", self)
         given = _samples(circuit, inputs, batch)
         samples = given or 1
-        chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+        chosen = engine_for(engine, CPU if device is None else canonical_device(device))
         compiled = circuit.compiled()
         precision = np.dtype(checked_dtype(dtype) if dtype is not None else compiled.dtype)
         start = precision.itemsize << self.num_qubits
         what = f"a run of {self.num_qubits} qubits, {precision}, batch {samples},"
-        require_memory(start * (1 + samples), what)
-        plan, terms = compiled.plan, None
+        plan, terms, blocks = compiled.plan, None, 0
         if observable is not None:
+            blocks = recomputed_blocks(samples, start, chosen.available_memory)
             terms = compile_observables(observable_list(observable), self.num_qubits).terms
             plan = observed(plan, terms)
-        outline = chosen.outline(plan, samples, precision, terms)
-        forward = start + outline.forward_bytes
-        if given is None:
-            forward += start  # what a run without a batch axis returns is a copy of its only row
-        peak = max(forward, start + outline.reverse_bytes)
-        require_memory(peak, f"{what} with its gradient")
-        available = available_memory()
+        at_once = -(-samples // max(1, blocks))
+        require_memory(start * (1 + at_once), what, chosen.available_memory)
+        outline = chosen.outline(plan, at_once, precision, terms).at(bandwidth)
+        forward, peak = start + outline.forward_bytes, start + outline.reverse_bytes
+        if blocks:
+            # Beside a block: the angles and, going back, their gradients, of all other samples.
+            # Behind the last block, without states: the gradients of the leaves from those.
+            others = outline.angle_bytes // at_once * (samples - at_once)
+            behind = forward - at_once * start + 3 * others
+            forward, peak = forward + others, max(peak + 2 * others, behind)
+        peak = max(forward, peak)
+        require_memory(peak, f"{what} with its gradient", chosen.available_memory)
+        available = chosen.available_memory()
         return Forecast(
             num_qubits=self.num_qubits,
             batch=samples,
@@ -107,6 +119,7 @@ class PlanMethods:
             forward_bytes=forward,
             peak_bytes=peak,
             available_bytes=available,
+            sample_blocks=blocks,
         )
 
 

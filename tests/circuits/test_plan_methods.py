@@ -11,7 +11,18 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from circuits import CapacityError, Circuit, GateError, Input, Parameter, Tensor, X, Z, state
+from circuits import (
+    CapacityError,
+    Circuit,
+    GateError,
+    Input,
+    Parameter,
+    Tensor,
+    X,
+    Z,
+    plan_methods,
+    state,
+)
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.errors import BindingError, EngineError
 from circuits.observable_base import Observable
@@ -98,6 +109,54 @@ def test_memory_is_what_a_run_takes(
     measured = measured_peak(circuit, OBSERVABLE, inputs, engine)
     assert forecast.peak_bytes == pytest.approx(measured, rel=0.15)
     assert forecast.dtype == ("complex64" if single else "complex128")
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("num_qubits", "batch", "engine", "samples"),
+    [
+        (6, 4096, "numba", 512),  # mostly angles
+        (10, 256, "numba", 50),
+        (12, 64, "numba", 10),
+        (15, 8, "numba", 3),
+        (15, 8, "numba", 1),
+        (10, 64, "reference", 10),
+        (13, 16, "reference", 3),
+    ],
+)
+def test_memory_of_blocks_is_what_a_run_takes(
+    num_qubits: int, batch: int, engine: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    circuit = layered(num_qubits, 3, batched=True)
+    inputs = {"x": np.full((batch, num_qubits), 0.2)}
+    kept = circuit.plan(OBSERVABLE, inputs=inputs, engine=engine)
+    assert kept.final_states == "kept"
+    monkeypatch.setattr(memory, "UNCHECKED", 0)
+    room = memory.KEPT_PART * samples * 16 << num_qubits
+    monkeypatch.setattr(memory, "available_memory", lambda: room)
+    # The reference engine has more copies of a block than there is room for.
+    monkeypatch.setattr(plan_methods, "require_memory", lambda *needed: None)
+    forecast = circuit.plan(OBSERVABLE, inputs=inputs, engine=engine)
+    assert forecast.final_states == f"recomputed in {-(-batch // samples)} blocks"
+    measured = measured_peak(circuit, OBSERVABLE, inputs, engine)
+    assert forecast.peak_bytes == pytest.approx(measured, rel=0.15)
+    assert forecast.peak_bytes < 0.7 * kept.peak_bytes
+
+
+def test_a_state_is_not_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the result: whoever asks for it keeps it."""
+    monkeypatch.setattr(memory, "UNCHECKED", 0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * (16 << 12))
+    assert layered(12, 1).plan(batch=3).final_states == "kept"
+    assert layered(12, 1).plan(Z(0), batch=3).final_states == "recomputed in 2 blocks"
+
+
+def test_a_batch_of_any_size_fits_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
+    forecast = layered(20, 1).plan(Z(0), batch=1000)
+    assert forecast.final_states == "recomputed in 63 blocks"
+    with pytest.raises(CapacityError, match=r"batch 1000, needs 15\.6 GiB"):
+        layered(20, 1).plan(batch=1000)
 
 
 RESIDENT = """

@@ -197,6 +197,30 @@ def check_shared_operands(engine: Engine, case: Case) -> None:
         assert_gradients(actual, expected_gradients(p, measured=measured), case)
 
 
+def check_shared_final_states(engine: Engine, case: Case) -> None:
+    """Final states that samples take in turn act as if repeated, and stay as they are."""
+    p = random_program(case)
+    final, _ = run_forward(engine, p)
+    # Of operands with samples, a shuffled copy: whoever took them in another order would differ.
+    others = random_program(replace(case, seed=case.seed + 1), plan=p.plan)
+    twice = replace(
+        p,
+        angles=np.concatenate([p.angles, p.angles[::-1]]),
+        matrices=tuple(np.concatenate([m, m[::-1]]) for m in p.matrices),
+        coefficients=np.concatenate([p.coefficients, others.coefficients]),
+        weights=np.concatenate([p.weights, others.weights]),
+        cotangent=np.concatenate([p.cotangent, others.cotangent]),
+    )
+    repeated = np.concatenate([final, final])
+    for measured in (False, True):
+        expected = parts(run_reverse(engine, twice, repeated, measured=measured))
+        actual = parts(run_reverse(engine, twice, final, measured=measured))
+        assert len(actual) == len(expected)
+        for got, want in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(final, repeated[: case.batch])
+
+
 def check_wanted(engine: Engine, case: Case) -> None:
     """Each gradient asked for alone equals the one asked for with all others; the rest are None."""
     p = random_program(case)
@@ -335,6 +359,7 @@ CHECKS: list[Callable[[Engine, Case], None]] = [
     check_cotangent_gradients,
     check_measured_gradients,
     check_shared_operands,
+    check_shared_final_states,
     check_wanted,
     check_inputs_unchanged,
     check_strided_inputs,

@@ -1,0 +1,190 @@
+"""A plan on one device: its tables in the device's memory, and what a call's columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from autodiff.backends.interface import Array, Backend
+from circuits.engines.base import Wanted
+from circuits.engines.cuda_schedule import DeviceScheduler
+from circuits.engines.cuda_table import Head, HostTable, Laid, jacobian_columns, make_table
+from circuits.engines.numba_columns import Columns, fill_functions
+from circuits.engines.numba_schedule import wanted_ops
+from circuits.engines.numba_stages import StagedLayout, place_in_stages, staged_layout
+from circuits.errors import EngineError
+from circuits.plan.blocks import Exchange, Matrix
+from circuits.plan.fusion import fuse
+from circuits.plan.stages import moved_wires
+from circuits.plan.steps import Plan
+from circuits.plan.terms import NO_TERMS, Terms
+from circuits.plan.words import words_of
+
+# Any in this file: a device's arrays, which have NumPy's methods.
+
+Real = np.dtype[np.floating[Any]]
+
+PART = 2 * 4 * 16
+"""Numbers in shared memory beside the tiles: two sets of four sums of 16 warps."""
+
+LOW_BYTES = 128
+"""What is read at a time: the lowest qubits of that many bytes are always in a tile."""
+
+WAVES = 32
+"""Blocks of a pass for every multiprocessor, at most: a few are there at once, and in the end some
+idle."""
+
+MAX_PARTIAL = 1 << 28
+"""Bytes that the sums of all blocks may take before fewer blocks do the work."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceTable:
+    """A table that was sent to a device.
+
+    Attributes:
+        host: what it says.
+        integers: on the device.
+        numbers: on the device.
+    """
+
+    host: HostTable
+    integers: Array
+    numbers: Array
+
+
+def blocks_of(host: HostTable, real: Real, batch: int, multiprocessors: int) -> int:
+    """Return the blocks that share a sample in a pass over its tiles."""
+    tiles = (1 << int(host.integers[Head.QUBITS])) // host.tile
+    blocks = min(tiles, -(-WAVES * multiprocessors // batch))
+    while blocks > 1 and batch * blocks * host.sums * real.itemsize > MAX_PARTIAL:
+        blocks = (blocks + 1) // 2
+    return blocks
+
+
+def tile_bits(num_qubits: int, real: Real, shared_bytes: int) -> int:
+    """Return log2 of the amplitudes of a tile.
+
+    A state is one tile where psi and lambda fit the shared memory of a block. Tiles of a larger one
+    take half of that, so that one block computes while another one reads.
+
+    >>> [tile_bits(13, np.dtype(np.float32), kib << 10) for kib in (227, 163, 99)]
+    [13, 13, 11]
+    >>> [tile_bits(12, np.dtype(np.float64), kib << 10) for kib in (227, 163, 99)]
+    [12, 12, 10]
+    """
+    part, amplitudes = PART * real.itemsize, 4 * real.itemsize
+    whole = ((shared_bytes - part) // amplitudes).bit_length() - 1
+    if num_qubits <= whole:
+        return num_qubits
+    return int(((shared_bytes // 2 - part) // amplitudes).bit_length() - 1)
+
+
+class DeviceProgram:
+    """What is made of a plan once for a device.
+
+    Args:
+        plan: what runs.
+        backend: where.
+        tile: log2 of the amplitudes of a tile, at most; None for what the device has room for.
+    """
+
+    def __init__(self, plan: Plan, backend: Backend, tile: int | None = None) -> None:
+        self.plan = plan
+        self.backend = backend
+        self.tile = tile
+        self.fused = fuse(plan)
+        self.columns = Columns.place(self.fused)
+        self._layouts: dict[tuple[Real, int], StagedLayout] = {}
+        self._tables: dict[tuple[Real, int], WeakKeyDictionary[Terms, dict[Any, DeviceTable]]] = {}
+        self._fixed: dict[Real, Array] = {}
+        matrices = [block for block in self.fused.blocks if isinstance(block, Matrix)]
+        self.scratch = any(len(block.wires) > 2 for block in matrices)
+
+    def table(self, real: Real, terms: Terms | None, wanted: Wanted) -> DeviceTable:
+        """Return the table of calls that want the same."""
+        bits = self.bits(real)
+        by_terms = self._tables.setdefault((real, bits), WeakKeyDictionary())
+        known = by_terms.setdefault(NO_TERMS if terms is None else terms, {})
+        key = (wanted.state, wanted.angles, wanted.matrices)
+        if key not in known:
+            host, send = self.host_table(real, terms, wanted), self.backend.send
+            known[key] = DeviceTable(host, send(host.integers), send(host.numbers))
+        return known[key]
+
+    def bits(self, real: Real) -> int:
+        """Return log2 of the amplitudes of a tile."""
+        num_qubits = self.plan.num_qubits
+        if self.tile is not None:
+            return min(self.tile, num_qubits)
+        return tile_bits(num_qubits, real, self.backend.limits.shared_bytes_optin)
+
+    def host_table(self, real: Real, terms: Terms | None, wanted: Wanted) -> HostTable:
+        """Make a table; nothing is sent."""
+        layout = self.layout(real, self.bits(real))
+        ops, stop = wanted_ops(layout.schedule, wanted)
+        stop = 0 if wanted.state else stop
+        key = NO_TERMS if terms is None else terms
+        placed, stages = place_in_stages(layout, words_of(key), real)
+        laid = Laid(self.fused, self.columns, layout, key, placed, stages)
+        return make_table(laid, ops, stop, wanted)
+
+    def layout(self, real: Real, bits: int) -> StagedLayout:
+        """Return the program in tiles of 2**bits amplitudes.
+
+        Raises:
+            EngineError: a step on more qubits than a tile has.
+        """
+        if (real, bits) not in self._layouts:
+            widest = self._widest()
+            if widest > bits:
+                raise EngineError(
+                    f"engine 'cuda' needs steps on at most {bits} qubits here, got one on {widest}:"
+                    " a step must lie in one tile. Split it, or use another engine."
+                )
+            low = min((LOW_BYTES // (2 * real.itemsize)).bit_length() - 1, bits - max(widest, 2))
+            scheduler = DeviceScheduler(self.fused, self.columns)
+            made = staged_layout(self.fused, scheduler, real, bits, max(low, 0))
+            self._layouts[real, bits] = made
+        return self._layouts[real, bits]
+
+    def _widest(self) -> int:
+        """The most wires that a block needs in a tile; words are split."""
+        wide = [b for b in self.fused.blocks if isinstance(b, Matrix | Exchange)]
+        return max([0, *[len(moved_wires(block)) for block in wide]])
+
+    # -- columns of a call
+
+    def call_columns(
+        self, angles: Array, matrices: Sequence[Array], real: Real, *, reverse: bool
+    ) -> Array:
+        """Return the columns ``(A, W)``: the phase, what functions make, matrices, derivatives.
+
+        Functions of angles are Python code: angles of such circuits come to the host, which is
+        counted and waits; what the functions make is sent back.
+        """
+        fused, backend = self.fused, self.backend
+        if not fused.functions and not fused.matrices:
+            if real not in self._fixed:
+                self._fixed[real] = backend.send(np.array([[fused.phase, 0]], real))
+            return self._fixed[real]
+        host = backend.receive(angles) if fused.functions else np.zeros((1, 0), real)
+        width = min([self.columns.width, *self.columns.given.values()])
+        head = np.zeros((len(host), width), real)
+        made, phase = fill_functions(fused, self.columns, host, head)
+        head[:, 0] = fused.phase + phase
+        parts = [backend.send(head)]
+        for source in fused.matrices:
+            flat = matrices[source].reshape(matrices[source].shape[0], -1)
+            flat = backend.xp.ascontiguousarray(flat, np.result_type(real, np.complex64))
+            parts.append(flat.view(real))
+        if reverse and fused.functions:
+            parts.append(backend.send(jacobian_columns(fused, made, host).astype(real)))
+        rows = max(part.shape[0] for part in parts)
+        xp = backend.xp
+        spread = [xp.broadcast_to(part, (rows, part.shape[1])) for part in parts]
+        return xp.ascontiguousarray(xp.concatenate(spread, axis=1))
