@@ -3,6 +3,8 @@
 An engine works on plain arrays. States are ``(B, 2**n)``, angles ``(B or 1, S)``, matrices
 ``(B or 1, d, d)``, coefficients ``(B or 1, T)``; B is the same in all of them. What an engine
 returns is always per sample, ``(B, ...)``: sums over a shared operand are the ops' business.
+Samples of a reverse call may share final states: F states, F a divisor of B, serve the samples in
+turn, sample s has state s mod F. So R cotangents of one run need no copies of its final states.
 
 Gradients follow the inner product <a, b> = Re sum conj(a) b: with cotangent lambda of the final
 state, the gradient of a step's angle t is Re <lambda| dU/dt U^dagger |psi> with psi the state after
@@ -20,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.plan import memory
 from circuits.plan.forecast import Outline
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
@@ -51,7 +54,7 @@ class Wanted:
         return self.angles if isinstance(self.angles, bool) else self.angles[slot]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Gradients:
     """Per-sample gradients of one reverse call.
 
@@ -104,12 +107,16 @@ class Engine(ABC):
         coefficients: RealArray | None = None,
         weights: RealArray | None = None,
     ) -> Gradients:
-        """Run the adjoint sweep from ``final`` (not changed).
+        """Run the adjoint sweep from ``final`` ``(F, 2**n)`` (not changed).
 
         Either ``cotangent`` ``(B, 2**n)`` is given, or ``terms``, ``coefficients`` and ``weights``
         ``(B, K)``, the cotangent of the values; then the sweep starts from
         lambda = sum_t 2 w[rows[t]] c_t O_t psi.
         """
+
+    def available_memory(self) -> int:
+        """Return the bytes that runs of this engine may still use; by default the host's."""
+        return memory.available_memory()
 
     def outline(
         self,
@@ -133,14 +140,34 @@ class Engine(ABC):
             threads=1,
             forward_bytes=5 * states + indices,
             reverse_bytes=9 * states + indices,
+            angle_bytes=batch * plan.num_slots * real_dtype(dtype).itemsize,
         )
+
+
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the real dtype of the same precision: complex64 to float32, complex128 to float64."""
-    return np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+    return _SINGLE if dtype == np.complex64 else _DOUBLE
 
 
 def check_batch(arrays: Sequence[NDArray[Any] | None]) -> int:
     """Return the batch size that the leading axes broadcast to."""
-    return max((a.shape[0] for a in arrays if a is not None), default=1)
+    return max([a.shape[0] for a in arrays if a is not None], default=1)
+
+
+def swept_samples(cotangent: ComplexArray | None, weights: RealArray | None) -> int:
+    """Return the number of samples of a reverse call, which starts from one or the other."""
+    given = weights if cotangent is None else cotangent
+    assert given is not None
+    return int(given.shape[0])
+
+
+def own_states(states: ComplexArray, batch: int) -> ComplexArray:
+    """Return states ``(F, 2**n)`` that ``batch`` samples take in turn as ``(batch, 2**n)``.
+
+    >>> own_states(np.array([[1.0], [2.0]]), 4)[:, 0].tolist()
+    [1.0, 2.0, 1.0, 2.0]
+    """
+    return states if len(states) == batch else np.tile(states, (batch // len(states), 1))

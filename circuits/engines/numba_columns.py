@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.plan.blocks import Fused
-from circuits.plan.steps import ComplexArray
+from circuits.plan.blocks import Fused, split_unitaries
+from circuits.plan.steps import ComplexArray, RealArray
 
 _PAULI = np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
 
@@ -67,6 +67,56 @@ def as_matrices(values: ComplexArray) -> ComplexArray:
     return values[..., None] * np.eye(2)
 
 
+def fill_functions(
+    fused: Fused, place: Columns, angles: RealArray, out: NDArray[np.floating]
+) -> tuple[list[ComplexArray], NDArray[np.floating]]:
+    """Write the columns of what functions make; return that, and their global phases ``(A,)``."""
+    phase = np.zeros(len(angles), angles.dtype)
+    made: list[ComplexArray] = []
+    for start, function in zip(place.starts, fused.functions, strict=True):
+        slots, count = np.array(function.slots, np.int64), len(function.slots)
+        values = np.asarray(function.function(angles[:, slots])).reshape(len(angles), count, -1)
+        made.append(values)
+        width = member_columns(function.size, function.diagonal)
+        block = out[:, start : start + count * width].reshape(len(out), count, width)
+        if function.is_turn:
+            phases = _fill_turns(block, values, function.size)
+            phase = phase + np.where(function.controlled, 0, phases).sum(axis=1)
+        else:
+            block[..., 0::2], block[..., 1::2] = values.real, values.imag
+        out[:, start : start + count * width] = block.reshape(len(out), -1)
+    return made, phase
+
+
+def _fill_turns(
+    block: NDArray[np.floating], values: ComplexArray, size: int
+) -> NDArray[np.floating]:
+    """Write quaternions and phases of one-qubit matrices, or phases alone; return these."""
+    if size == 1:
+        phases: NDArray[np.floating] = np.angle(values[..., 0])
+    else:
+        quaternions, phases = split_unitaries(as_matrices(values))
+        block[..., :4] = quaternions
+    block[..., -2], block[..., -1] = np.cos(phases), np.sin(phases)
+    return phases
+
+
+def turn_jacobian(values: ComplexArray, derived: ComplexArray) -> NDArray[np.floating]:
+    """Return what a member's environments and phase are multiplied by, ``(B, G, p, 4)``.
+
+    dU U^dagger = i a - i/2 n.sigma for one-qubit matrices, or i a for phases: n / 2 and -a.
+    """
+    out = np.zeros((*derived.shape[:3], 4), values.real.dtype)
+    if values.shape[-1] == 1:
+        out[..., 3] = -(derived * values.conj()[:, :, None]).imag[..., 0]
+        return out
+    U, dU = as_matrices(values)[:, :, None], as_matrices(derived)
+    generators = dU @ U.conj().swapaxes(-1, -2)
+    out[..., :3] = -0.5 * np.einsum("kij,bgpji->bgpk", _PAULI, generators).imag
+    out[..., 3] = -0.5 * np.trace(generators, axis1=-2, axis2=-1).imag
+    return out
+
+
 def turn_gradients(
     found: NDArray[np.floating],
     values: ComplexArray,
@@ -76,14 +126,10 @@ def turn_gradients(
 ) -> NDArray[np.floating]:
     """Return gradients ``(B, G, p)`` of one-qubit matrices U, or of phases.
 
-    dU U^dagger = i a - i/2 n.sigma gives n.E / 2 - a D, where D is Im <lambda|psi> of what the
-    controls select, or of the whole state.
+    They are n.E / 2 - a D, where D is Im <lambda|psi> of what the controls select, or of the whole
+    state.
     """
+    jacobian = turn_jacobian(values, derived)
     phases = np.where(controlled, found[..., 3], dot)[..., None]
-    if values.shape[-1] == 1:
-        return -(derived * values.conj()[:, :, None]).imag[..., 0] * phases
-    U, dU = as_matrices(values)[:, :, None], as_matrices(derived)
-    generators = dU @ U.conj().swapaxes(-1, -2)
-    a = np.trace(generators, axis1=-2, axis2=-1).imag / 2
-    n = -np.einsum("kij,bgpji->bgpk", _PAULI, generators).imag
-    return 0.5 * np.einsum("bgpk,bgk->bgp", n, found[..., :3]) - a * phases
+    environments = np.einsum("bgpk,bgk->bgp", jacobian[..., :3], found[..., :3])
+    return environments + jacobian[..., 3] * phases

@@ -11,18 +11,31 @@ from numpy.typing import NDArray
 
 from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_kernels_stages as stages
-from circuits.engines.base import Engine, Gradients, Wanted, check_batch, real_dtype
+from circuits.engines.base import (
+    Engine,
+    Gradients,
+    Wanted,
+    own_states,
+    real_dtype,
+    swept_samples,
+)
 from circuits.engines.numba_outline import outline
 from circuits.engines.numba_pieces import Pieces
-from circuits.engines.numba_program import Call, Program, Shape, sparse_product, words_of
+from circuits.engines.numba_program import Call, Program, Shape, sparse_product
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
 from circuits.plan.forecast import Outline
 from circuits.plan.memory import require_memory
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
 from circuits.plan.wide import pieces
+from circuits.plan.words import words_of
 
-_NONE = {np.dtype(kind): np.zeros((1, 0), kind) for kind in (np.float32, np.float64)}
+_REALS = (np.dtype(np.float32), np.dtype(np.float64))
+_NOTHING = {real: np.zeros((0, 0), real) for real in _REALS}
+"""Results that nobody wants; all calls may write to them, as they have no elements."""
+
+_NONE = {real: np.zeros((0, 0), real) for real in _REALS}
+"""Operands that are not given."""
 for _array in _NONE.values():
     _array.flags.writeable = False
 
@@ -54,13 +67,14 @@ class NumbaEngine(Engine):
         program, real = self._program(plan), real_dtype(state.dtype)
         if isinstance(program, Pieces):
             return program.forward(state, angles, matrices, terms, coefficients)
-        batch = check_batch([state, angles, *matrices, coefficients])
+        batch = _samples(state, angles, matrices, coefficients)
         require_memory(batch * state.dtype.itemsize * state.shape[1], "a run's final states")
         shape = program.shape(batch, real, terms)
         call = program.call(shape, batch, None)
         columns, _ = program.make_columns(angles, matrices, real)
         final = np.empty((batch, state.shape[1]), state.dtype)
-        values = np.zeros((batch, 0 if terms is None else terms.num_rows), real)
+        nothing = _NOTHING[real]
+        values = nothing if terms is None else np.zeros((batch, terms.num_rows), real)
         operands = (
             *call.tables,
             _input(angles, real),
@@ -69,7 +83,7 @@ class NumbaEngine(Engine):
             _input(coefficients, real),
             final.view(real),
             values,
-            np.empty((batch, 0), real),
+            nothing,
         )
         if call.passes:
             self._run_stages(stages.forward_stages, shape, call, operands, batch)
@@ -77,7 +91,7 @@ class NumbaEngine(Engine):
             self._run_blocks(drivers.forward, call, operands, real)
         if terms is None or coefficients is None:
             return final, None
-        for position, term in words_of(terms).sparse:
+        for position, term in shape.sparse:
             products = np.vecdot(final, sparse_product(term, final)).real
             values[:, terms.rows[position]] += coefficients[:, position] * products
         return final, values
@@ -96,31 +110,31 @@ class NumbaEngine(Engine):
         weights: RealArray | None = None,
     ) -> Gradients:
         """Undo the plan as far as a gradient is wanted."""
-        program, real, batch = self._program(plan), real_dtype(final.dtype), len(final)
+        program, start = self._program(plan), (cotangent, terms, coefficients, weights)
         if isinstance(program, Pieces):
-            start = (cotangent, terms, coefficients, weights)
             return program.reverse(final, angles, matrices, wanted, *start)
+        batch, real = swept_samples(cotangent, weights), real_dtype(final.dtype)
         shape = program.shape(batch, real, terms)
         call = program.call(shape, batch, wanted)
         columns, made = program.make_columns(angles, matrices, real)
-        asked = len(terms.terms) if terms is not None and wanted.coefficients else 0
-        by_term = np.zeros((batch, asked), real)
-        if terms is not None and words_of(terms).sparse:
+        nothing, asked = _NOTHING[real], 0 if terms is None else len(terms.terms)
+        by_term = np.zeros((batch, asked), real) if wanted.coefficients else nothing
+        by_state = np.empty((batch, final.shape[1]), final.dtype) if wanted.state else nothing
+        if shape.sparse:
             cotangent = _sparse_cotangent(terms, final, coefficients, weights)
         results = np.empty((batch, 1 + plan.num_slots + program.columns.out_width), real)
-        by_state = np.empty((batch if wanted.state else 0, final.shape[1]), final.dtype)
         operands = (
             *call.tables,
             _input(angles, real),
             _input(columns, real),
             _states(final, real),
-            _states(final[:0] if cotangent is None else cotangent, real),
+            _NONE[real] if cotangent is None else _states(cotangent, real),
             _input(coefficients, real),
             _input(weights, real),
             results,
             by_term,
             by_state.view(real),
-            np.empty((batch, 0), real),
+            nothing,
         )
         if call.passes:
             self._run_stages(stages.reverse_stages, shape, call, operands, batch)
@@ -176,9 +190,9 @@ class NumbaEngine(Engine):
 
     def _workspace(self, count: int, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return room that only this call's threads use, kept from call to call."""
-        count, size = workspace_shape(count, size)
         work: NDArray[Any] | None = getattr(self._local, dtype.char, None)
-        if work is None or work.shape[0] < count or work.shape[1] < size:
+        if work is None or len(work) < count or work.shape[1] < size:
+            count, size = workspace_shape(count, size)
             if work is not None:
                 count, size = max(count, work.shape[0]), max(size, work.shape[1])
             work = np.empty((count, size), dtype)
@@ -197,18 +211,33 @@ class NumbaEngine(Engine):
 
     def _program(self, plan: Plan) -> Program | Pieces:
         program = plan.memo.get(self.name)
-        if not isinstance(program, Program | Pieces):
-            parts = pieces(plan)
-            whole = parts == (plan,)
-            program = Program(plan) if whole else Pieces.build(self, plan, parts)
-            plan.memo[self.name] = program
-        return program
+        if isinstance(program, (Program, Pieces)):
+            return program
+        parts = pieces(plan)
+        whole = parts == (plan,)
+        made = Program(plan) if whole else Pieces.build(self, plan, parts)
+        plan.memo[self.name] = made
+        return made
+
+
+def _samples(
+    state: ComplexArray,
+    angles: RealArray,
+    matrices: Sequence[ComplexArray],
+    coefficients: RealArray | None,
+) -> int:
+    """Return the batch size of a forward call: ``check_batch`` of its operands."""
+    batch = max(len(state), len(angles), 1 if coefficients is None else len(coefficients))
+    return max(batch, *map(len, matrices)) if matrices else batch
 
 
 def _input(array: NDArray[Any] | None, real: np.dtype[Any]) -> NDArray[Any]:
     """Return a contiguous read-only view or copy: for a writable array Numba would compile anew."""
     if array is None:
         return _NONE[real]
+    flags = array.flags
+    if flags.c_contiguous and not flags.writeable and array.dtype is real:
+        return array
     view = np.ascontiguousarray(array, real).view()
     view.flags.writeable = False
     return view
@@ -218,24 +247,28 @@ def _states(states: ComplexArray, real: np.dtype[Any]) -> NDArray[Any]:
     """Return states as real numbers; one that is shown to all samples, once."""
     if len(states) > 1 and states.strides[0] == 0:
         states = states[:1]
-    view = np.ascontiguousarray(states).view(real)
-    view.flags.writeable = False
+    if not states.flags.c_contiguous:
+        states = np.ascontiguousarray(states)
+    view = states.view(real)
+    if view.flags.writeable:
+        view.flags.writeable = False
     return view
 
 
 def _sparse_cotangent(
-    terms: Terms,
+    terms: Terms | None,
     final: ComplexArray,
     coefficients: RealArray | None,
     weights: RealArray | None,
 ) -> ComplexArray:
     """What sparse terms add to lambda."""
+    assert terms is not None
     assert coefficients is not None
     assert weights is not None
-    out = np.zeros_like(final)
+    out = np.zeros((len(weights), final.shape[1]), final.dtype)
     for position, term in words_of(terms).sparse:
         factors = 2 * weights[:, terms.rows[position]] * coefficients[:, position]
-        out += factors[:, None] * sparse_product(term, final)
+        out += factors[:, None] * own_states(sparse_product(term, final), len(out))
     return out
 
 
@@ -248,5 +281,6 @@ def _finish_terms(
     assert terms is not None
     assert weights is not None
     for position, term in words_of(terms).sparse:
-        by_term[:, position] = np.vecdot(final, sparse_product(term, final)).real
+        values = np.vecdot(final, sparse_product(term, final)).real
+        by_term[:, position] = np.resize(values, len(by_term))  # samples take states in turn
     by_term *= weights[:, terms.rows]

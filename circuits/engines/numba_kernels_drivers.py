@@ -11,17 +11,23 @@ from typing import Any
 
 from numba import types
 
-from circuits.engines.numba_kernels_gates import (
+from circuits.engines.instructions import (
     BASE_MASK,
     BASE_VALUE,
     EXCHANGE,
     KIND,
     LANE_TURN,
     LIVE,
+    MEMBER,
     PHASE,
+    PROJECTOR_MASK,
+    RUN,
     TABLE,
     TURN,
     WORD,
+    WORD_SIGNS,
+)
+from circuits.engines.numba_kernels_gates import (
     lane_turn,
     lane_turn_reverse,
     phase,
@@ -34,6 +40,7 @@ from circuits.engines.numba_kernels_gates import (
     word_reverse,
 )
 from circuits.engines.numba_kernels_matrices import dense, dense_environment, exchange
+from circuits.engines.numba_kernels_runs import run, run_undone
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
     finish,
@@ -46,8 +53,6 @@ from circuits.engines.numba_kernels_tables import (
     zero_rows,
 )
 from circuits.engines.numba_kernels_terms import (
-    PROJECTOR_MASK,
-    WORD_SIGNS,
     measure_projector,
     measure_words,
     start_projector,
@@ -130,7 +135,9 @@ def run_forward(
             phase(b, k, ops, i, items, C, one, base)
         elif kind == TABLE:
             table(b, k, ops, i, items, C, one, base)
-        else:
+        elif kind == RUN:
+            run(b, k, ops, i, items, C, scratch, one, base)
+        elif kind != MEMBER:
             dense(b, k, ops, i, items, C, scratch, base - base)
 
 
@@ -187,7 +194,13 @@ def run_reverse(  # budget: one branch a kind
             if live:
                 table_environment(b, c, k, ops, i, items, fixed, E, base)
             table(c, k, ops, i, items, C, back, base)
-        else:
+        elif kind == RUN:
+            if live:
+                run_undone(b, c, k, ops, i, items, fixed, C, E, scratch, base)
+            else:
+                run(b, k, ops, i, items, C, scratch, back, base)
+                run(c, k, ops, i, items, C, scratch, back, base)
+        elif kind != MEMBER:
             dense(b, k, ops, i, items, C, scratch, adjoint)
             if live:
                 dense_environment(b, c, k, ops, i, items, fixed, E, scratch)

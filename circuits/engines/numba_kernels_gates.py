@@ -4,7 +4,8 @@ A tile is a flat array of 2**k rows; a row is one vector of real parts, then one
 Its lanes are the amplitudes that differ in the lowest qubits, or the samples of a batch.
 
 A qubit in the rows has a flip f and a mask g over GF(2): row ^ f flips it, parity(row & g) is its
-value. So a CX between two of them changes f and g, and moves nothing. A kernel visits the rows that
+value. So a CX between two of them changes f and g, and moves nothing; nor does one between two
+qubits in the lanes, which have flips and masks of the lane's number. A kernel visits the rows that
 satisfy constraints parity(row & mask) == value, one bit each, of which ``pivot`` is in no other
 constraint: it counts p through the other bits and sets the pivots.
 
@@ -19,6 +20,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from circuits.engines.instructions import (
+    BASE_SIGN,
+    COUNT,
+    ENTRY,
+    FIRST,
+    FLIP,
+    LANES,
+    LAST,
+    LIVE,
+    MASK,
+    ODD,
+    ROWS,
+    SIGN,
+    SIGNS,
+)
 from circuits.engines.numba_simd import (
     compiled,
     fma,
@@ -34,26 +50,6 @@ from circuits.engines.numba_simd import (
     vsub,
     vzero,
 )
-
-TURN, LANE_TURN, WORD, PHASE, TABLE, EXCHANGE, DENSE = range(7)
-"""Kinds of instruction: a block in SU(2) on a qubit in the rows or the lanes; a rotation about a
-Pauli word that flips something; phases by the parity of a mask; a diagonal by a table; exchange of
-basis states; a matrix."""
-
-KIND, FLIP, LANES, ROWS, COUNT, SIGN, ODD = range(7)
-BASE_MASK, BASE_VALUE, BASE_SIGN, ENTRY, LIVE, FIRST, LAST, MASK, SIGNS, SIZE, OUT, COLUMNS = range(
-    7, 19
-)
-"""Columns of an instruction.
-
-FLIP, LANES: flips of rows and lanes (LANE_TURN: of its qubit); ROWS, COUNT: its constraints in
-``items``; SIGN: row mask whose parity is a sign; ODD: the word's power of i is odd; BASE_...: what
-the tile's base must hold under a mask, and a mask whose parity is a sign; ENTRY: its first
-coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that
-it acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of
-its table or matrix (EXCHANGE: 1 if it acts on all lanes); OUT: its first column of results.
-Positions of vectors are counted in vectors.
-"""
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 
@@ -79,7 +75,7 @@ def near_row(p: int, pivot: int, mask: int, value: int) -> int:
 @compiled
 def first_constraint(items: Array, rows: int, count: int) -> Array:
     """Pivot, mask and value of the only constraint, or zeros for none."""
-    if count == 0:
+    if count != 1:
         return rows - rows, rows - rows, rows - rows
     return items[rows], items[rows + 1], items[rows + 2]
 
@@ -122,8 +118,8 @@ def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Arr
     s = vsplat(sign)
     Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
     Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
+    pivot, mask, value = first_constraint(items, rows, count)
     if count < 2:
-        pivot, mask, value = first_constraint(items, rows, count)
         for p in range(1 << (k - count)):
             row = near_row(p, pivot, mask, value)
             _turn_pair(b, row, row ^ flip, Ar, Ai, Br, Bi)
@@ -217,8 +213,8 @@ def lane_turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign
     s = vsplat(sign)
     Ar, Ai = vload(C, entry), vmul(s, vload(C, entry + V))
     Br, Bi = vmul(s, vload(C, entry + 2 * V)), vmul(s, vload(C, entry + 3 * V))
+    pivot, mask, value = first_constraint(items, rows, count)
     if count < 2:
-        pivot, mask, value = first_constraint(items, rows, count)
         for p in range(1 << (k - count)):
             _turn_lanes(b, 2 * V * near_row(p, pivot, mask, value), lanes, Ar, Ai, Br, Bi)
     else:
@@ -262,33 +258,46 @@ def lane_turn_reverse(
 
 
 # -- rotations about words: cos psi[j] + (-i or 1) W(j) psi[j ^ flip], W = +-sin by row and lane ---
+#
+# With -i a row's partner is read crossed, its imaginary part first: then all products are of a
+# coefficient and what was read, whichever the factor.
 
 
 @compiled
-def _rotated(cos: Array, W: Array, odd: int, x: Array, y: Array, u: Array, v: Array) -> Array:
-    """A row (x, y) whose partner is (u, v)."""
-    if odd:
-        return fma(W, u, vmul(cos, x)), fma(W, v, vmul(cos, y))
-    return fma(W, v, vmul(cos, x)), fms(W, u, vmul(cos, y))
+def _signed(odd: int, W: Array) -> Array:
+    """W for the imaginary part of a row: minus W where the partner is read crossed."""
+    return W if odd else vsub(vsub(W, W), W)
 
 
 @compiled
 def _rotate_pair(
-    b: Array, o: int, q: int, lanes: int, odd: int, cos: Array, W: Array, Z: Array
+    b: Array, o: int, q: int, cross: int, lanes: int, cos: Array, W: Array, Z: Array
 ) -> Array:
-    """Rotate the rows at o and q; return what they were, partners with flipped lanes."""
+    """Rotate the rows at o and q by W and Z, two coefficients each; return what they were.
+
+    That of q is crossed, and both have their lanes flipped.
+    """
     V = vlen(b)
-    x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
+    x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q + cross), vload(b, q + V - cross)
     X, Y, U, T = x, y, u, v
     if lanes:
         X, Y, U, T = vflip(x, lanes), vflip(y, lanes), vflip(u, lanes), vflip(v, lanes)
-    first = _rotated(cos, W, odd, x, y, U, T)
-    second = _rotated(cos, Z, odd, u, v, X, Y)
-    vstore(b, o, first[0])
-    vstore(b, o + V, first[1])
-    vstore(b, q, second[0])
-    vstore(b, q + V, second[1])
+    vstore(b, o, fma(W[0], U, vmul(cos, x)))
+    vstore(b, o + V, fma(W[1], T, vmul(cos, y)))
+    vstore(b, q + cross, fma(Z[1], X, vmul(cos, u)))
+    vstore(b, q + V - cross, fma(Z[0], Y, vmul(cos, v)))
     return X, Y, U, T
+
+
+@compiled
+def _rotate_lanes(b: Array, o: int, cross: int, lanes: int, cos: Array, W: Array) -> Array:
+    """Rotate the lanes of the row at o; return what they were, crossed and flipped."""
+    V = vlen(b)
+    x, y = vload(b, o), vload(b, o + V)
+    u, v = vflip(vload(b, o + cross), lanes), vflip(vload(b, o + V - cross), lanes)
+    vstore(b, o, fma(W[0], u, vmul(cos, x)))
+    vstore(b, o + V, fma(W[1], v, vmul(cos, y)))
+    return u, v
 
 
 @compiled
@@ -299,46 +308,73 @@ def word(
     V = vlen(b)
     rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
     entry, mask, odd = ops[i, ENTRY] * V, ops[i, SIGN], ops[i, ODD]
-    cos, s = vload(C, entry), vsplat(sign)
+    cos, s, cross = vload(C, entry), vsplat(sign), (1 - odd) * V
     plus, minus = vmul(s, vload(C, entry + V)), vmul(s, vload(C, entry + 2 * V))
     other = popcount(flip & mask) & 1
     if popcount(base & ops[i, BASE_SIGN]) & 1:
         plus, minus = minus, plus
-    if flip == 0:
+    A, B = (plus, _signed(odd, plus)), (minus, _signed(odd, minus))
+    if flip == 0 and mask == 0 and count < 2:
+        pivot, inside, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            row = near_row(p, pivot, inside, value)
+            _rotate_lanes(b, 2 * V * row, cross, lanes, cos, A)
+    elif flip == 0:
         for p in range(1 << (k - count)):
             row = row_at(p, items, rows, count)
-            o = 2 * V * row
-            W = minus if popcount(row & mask) & 1 else plus
-            x, y = vload(b, o), vload(b, o + V)
-            x, y = _rotated(cos, W, odd, x, y, vflip(x, lanes), vflip(y, lanes))
-            vstore(b, o, x)
-            vstore(b, o + V, y)
-        return
-    if count == 1 and mask == 0 and lanes == 0:
-        pivot = items[rows]
-        if odd:
-            for p in range(1 << (k - 1)):
-                row = p + (p & -pivot)
-                _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), 0, 1, cos, plus, plus)
-        else:
-            for p in range(1 << (k - 1)):
-                row = p + (p & -pivot)
-                _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), 0, 0, cos, plus, plus)
-        return
-    for p in range(1 << (k - count)):
-        row = row_at(p, items, rows, count)
-        parity = popcount(row & mask) & 1
-        W = minus if parity else plus
-        Z = minus if parity ^ other else plus
-        _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), lanes, odd, cos, W, Z)
+            _rotate_lanes(b, 2 * V * row, cross, lanes, cos, B if popcount(row & mask) & 1 else A)
+    elif count == 1 and lanes == 0 and (mask == 0 or other):
+        pivot, inside, value = first_constraint(items, rows, count)
+        Z = B if other else A
+        for p in range(1 << (k - 1)):
+            row = near_row(p, pivot, inside, value)
+            _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), cross, 0, cos, A, Z)
+    else:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            parity = popcount(row & mask) & 1
+            W, Z = B if parity else A, B if parity ^ other else A
+            _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), cross, lanes, cos, W, Z)
 
 
 @compiled
-def _word_term(odd: int, r: Array, s: Array, u: Array, v: Array) -> Array:
-    """Im <lambda|P psi> of a row (r, s) of lambda and its partner (u, v), without the sign."""
-    if odd:
-        return fma(r, u, vmul(s, v))
-    return fms(s, u, vmul(r, v))
+def _undo_word(
+    b: Array,
+    c: Array,
+    o: int,
+    q: int,
+    cross: int,
+    lanes: int,
+    cos: Array,
+    W: Array,
+    Z: Array,
+    e: Array,
+) -> Array:
+    """Undo a rotation on the rows at o and q; return four sums of products with theirs."""
+    V = vlen(b)
+    r, s, t, w = vload(c, o), vload(c, o + V), vload(c, q + cross), vload(c, q + V - cross)
+    x, y, u, v = _rotate_pair(b, o, q, cross, lanes, cos, W, Z)
+    _rotate_pair(c, o, q, cross, lanes, cos, W, Z)
+    return fma(r, u, e[0]), fma(s, v, e[1]), fma(t, x, e[2]), fma(w, y, e[3])
+
+
+@compiled
+def _undo_lane_word(
+    b: Array, c: Array, o: int, cross: int, lanes: int, cos: Array, W: Array, e: Array
+) -> Array:
+    """The same for the lanes of the row at o."""
+    r, s = vload(c, o), vload(c, o + vlen(c))
+    u, v = _rotate_lanes(b, o, cross, lanes, cos, W)
+    _rotate_lanes(c, o, cross, lanes, cos, W)
+    return fma(r, u, e[0]), fma(s, v, e[1]), e[2], e[3]
+
+
+@compiled
+def _word_sum(odd: int, other: int, e: Array) -> Array:
+    """Im <lambda|P psi> of pairs of rows, from the four sums."""
+    first = vadd(e[0], e[1]) if odd else vsub(e[0], e[1])
+    second = vadd(e[3], e[2]) if odd else vsub(e[3], e[2])
+    return vsub(first, second) if other else vadd(first, second)
 
 
 @compiled
@@ -359,41 +395,38 @@ def word_reverse(
     rows, count, flip, lanes = ops[i, ROWS], ops[i, COUNT], ops[i, FLIP], ops[i, LANES]
     entry, mask, odd = ops[i, ENTRY] * V, ops[i, SIGN], ops[i, ODD]
     cos, plus, minus = vload(C, entry), vload(C, entry + 2 * V), vload(C, entry + V)
-    other, even, uneven = popcount(flip & mask) & 1, vzero(b), vzero(b)
+    other, cross, zero = popcount(flip & mask) & 1, (1 - odd) * V, vzero(b)
     swapped = popcount(base & ops[i, BASE_SIGN]) & 1
     if swapped:
         plus, minus = minus, plus
-    for p in range(1 << (k - count)):
-        row = row_at(p, items, rows, count)
-        parity = popcount(row & mask) & 1
-        W = minus if parity else plus
-        o = 2 * V * row
-        r, s = vload(c, o), vload(c, o + V)
-        if flip == 0:
-            x, y = vload(b, o), vload(b, o + V)
-            u, v, t, w = vflip(x, lanes), vflip(y, lanes), vflip(r, lanes), vflip(s, lanes)
-            d = _word_term(odd, r, s, u, v)
-            x, y = _rotated(cos, W, odd, x, y, u, v)
-            r, s = _rotated(cos, W, odd, r, s, t, w)
-            vstore(b, o, x)
-            vstore(b, o + V, y)
-            vstore(c, o, r)
-            vstore(c, o + V, s)
+    A, B = (plus, _signed(odd, plus)), (minus, _signed(odd, minus))
+    e = (zero, zero, zero, zero)
+    total = zero
+    if count < 2 and (mask == 0 or other) and (flip == 0 or lanes == 0):
+        pivot, inside, value = first_constraint(items, rows, count)
+        Z = B if other else A
+        if flip:
+            for p in range(1 << (k - count)):
+                row = near_row(p, pivot, inside, value)
+                o, q = 2 * V * row, 2 * V * (row ^ flip)
+                e = _undo_word(b, c, o, q, cross, 0, cos, A, Z, e)
         else:
-            q = 2 * V * (row ^ flip)
-            t, w = vload(c, q), vload(c, q + V)
-            Z = minus if parity ^ other else plus
-            x, y, u, v = _rotate_pair(b, o, q, lanes, odd, cos, W, Z)
-            _rotate_pair(c, o, q, lanes, odd, cos, W, Z)
-            d = _word_term(odd, r, s, u, v)
-            f = _word_term(odd, t, w, x, y)
-            d = vsub(d, f) if other else vadd(d, f)
-        if parity ^ swapped:
-            uneven = vadd(uneven, d)
-        else:
-            even = vadd(even, d)
-    at = ops[i, LIVE] * V
-    accumulate(E, at, vmul(vsub(even, uneven), vload(fixed, ops[i, SIGNS] * V)))
+            for p in range(1 << (k - count)):
+                o = 2 * V * near_row(p, pivot, inside, value)
+                e = _undo_lane_word(b, c, o, cross, lanes, cos, A, e)
+        total = _word_sum(odd, other, e)
+    else:
+        for p in range(1 << (k - count)):
+            row = row_at(p, items, rows, count)
+            o, q, parity = 2 * V * row, 2 * V * (row ^ flip), popcount(row & mask) & 1
+            W, Z = B if parity else A, B if parity ^ other else A
+            if flip:
+                d = _undo_word(b, c, o, q, cross, lanes, cos, W, Z, e)
+            else:
+                d = _undo_lane_word(b, c, o, cross, lanes, cos, W, e)
+            total = fma(vload(fixed, parity * V), _word_sum(odd, other, d), total)
+    total = vsub(zero, total) if swapped else total
+    accumulate(E, ops[i, LIVE] * V, vmul(total, vload(fixed, ops[i, SIGNS] * V)))
 
 
 # -- diagonals -------------------------------------------------------------------------------------

@@ -11,6 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from circuits.engines.instructions import (
+    FIRST_GROUP,
+    FIRST_OP,
+    INNER,
+    LAST_GROUP,
+    LAST_OP,
+    OUTER,
+    PROJECTORS,
+    READ_LAMBDA,
+    READ_PSI,
+    STAGE,
+    WRITE_LAMBDA,
+    WRITE_PSI,
+)
 from circuits.engines.numba_kernels_drivers import (
     AT_COEFFICIENTS,
     AT_ENVIRONMENTS,
@@ -54,14 +68,6 @@ from circuits.engines.numba_simd import (
     vsub,
     vzero,
 )
-
-STAGE, FIRST_OP, LAST_OP, FIRST_GROUP, LAST_GROUP, PROJECTORS = range(6)
-READ_PSI, READ_LAMBDA, WRITE_PSI, WRITE_LAMBDA, PASS_COLUMNS = range(6, 11)
-"""Columns of a pass over the state: whose tiles; instructions; groups of words, and whether the
-projectors, that are measured or start lambda on the tiles; what is read and written."""
-
-NOTHING, OUTER, INNER = range(3)
-"""What a pass reads or writes: nothing; the arrays of the caller; the state between the passes."""
 
 JOINED, COUNTERS = 0, 8
 """Counters of a call: threads that joined; from where on there are two for every part of a sample,

@@ -10,7 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuits.engines.numba_kernels_gates import (
+from circuits.engines.instructions import (
+    ABOUT_X,
+    ABOUT_Y,
+    ABOUT_Z,
+    COLUMN,
+    CONSTANT,
     DENSE,
     ENTRY,
     EXCHANGE,
@@ -20,15 +25,17 @@ from circuits.engines.numba_kernels_gates import (
     LAST,
     LIVE,
     MASK,
+    MEMBER,
     OUT,
     PHASE,
+    RUN,
     SIGNS,
     SIZE,
     TABLE,
     TURN,
     WORD,
-    accumulate,
 )
+from circuits.engines.numba_kernels_gates import accumulate
 from circuits.engines.numba_simd import (
     compiled,
     fma,
@@ -50,9 +57,6 @@ from circuits.engines.numba_simd import (
     vzip_high,
     vzip_low,
 )
-
-ABOUT_X, ABOUT_Y, ABOUT_Z, CONSTANT, COLUMN = range(5)
-"""Kinds of factor: a rotation by an angle of the call, numbers of the plan, columns of the call."""
 
 LARGE = 8192.0
 """Angles from here on go through the C library."""
@@ -205,7 +209,7 @@ def _prepare_pair(
         cosine, sine = vload(L, o), vload(L, o + V)
     else:
         cosine, sine = vload(L, (slots + source) * V), vload(L, (2 * slots + source) * V)
-        if ops[i, KIND] == PHASE:
+        if ops[i, KIND] != WORD:
             sine = vsub(zero, sine)
     m = vload(fixed, ops[i, MASK] * V)
     sine = vmul(sine, vload(fixed, ops[i, SIGNS] * V))
@@ -269,7 +273,7 @@ def prepare(
         kind = ops[i, KIND]
         if kind in (TURN, LANE_TURN):
             _prepare_turn(ops, i, items, fixed, numbers, L, C, slots)
-        elif kind in (WORD, PHASE):
+        elif kind in (WORD, PHASE, MEMBER):
             _prepare_pair(ops, i, items, fixed, numbers, L, C, slots)
         elif kind == TABLE:
             _prepare_table(ops, i, items, fixed, numbers, L, C, slots)
@@ -344,7 +348,7 @@ def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, s
     V, half = vlen(C), vfill(C, 0.5)
     for i in range(stop, ops.shape[0]):
         kind = ops[i, KIND]
-        if ops[i, LIVE] < 0 or kind == EXCHANGE:
+        if ops[i, LIVE] < 0 or kind in (EXCHANGE, RUN):
             continue
         if kind in (TURN, LANE_TURN):
             _finish_turn(ops, i, items, C, E, G, slots)
@@ -386,17 +390,20 @@ def image(row: int, order: Array) -> int:
 def load_rows(
     states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
 ) -> None:
-    """Read a tile of a state, real and imaginary parts in turn in memory."""
+    """Read a tile of a state, real and imaginary parts in turn in memory.
+
+    Samples take the states in turn where there are fewer of these.
+    """
     V = vlen(b)
     if wide:
         for lane in range(V):
-            source = min(sample + lane, batch - 1) if states.shape[0] > 1 else 0
+            source = min(sample + lane, batch - 1) % states.shape[0]
             for row in range(1 << k):
                 o, q = 2 * V * row + lane, 2 * image(row, order)
                 b[o] = states[source, q]
                 b[o + V] = states[source, q + 1]
         return
-    one = states[sample if states.shape[0] > 1 else 0]
+    one = states[sample % states.shape[0]]
     for row in range(1 << k):
         o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
         x, y = vload(one, q), vload(one, q + V)

@@ -9,6 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from circuits.engines.instructions import (
+    GROUP_FIRST,
+    GROUP_FLAT,
+    GROUP_FLIP,
+    GROUP_LANES,
+    GROUP_LAST,
+    GROUP_ODD,
+    GROUP_WIDE,
+    PROJECTOR_BASE,
+    PROJECTOR_COUNT,
+    PROJECTOR_ROWS,
+    PROJECTOR_VALUE,
+    WORD_BASE,
+    WORD_MASK,
+)
 from circuits.engines.numba_kernels_gates import row_at
 from circuits.engines.numba_simd import (
     compiled,
@@ -26,17 +41,6 @@ from circuits.engines.numba_simd import (
 
 BLOCK = 64
 """Rows of a transform."""
-
-GROUP_FLIP, GROUP_LANES, GROUP_ODD, GROUP_FIRST, GROUP_LAST, GROUP_FLAT, GROUP_WIDE = range(7)
-"""Columns of a group: its flips, whether i stands in front, its words; whether no word has a sign
-that depends on the row; whether one has a sign that depends on rows beyond a block or the base."""
-
-WORD_MASK, WORD_BASE, WORD_SIGNS = range(3)
-"""Columns of a word: the masks of rows and of the base whose parity is its sign, and the vector of
-its signs by lane in ``fixed``."""
-
-PROJECTOR_ROWS, PROJECTOR_COUNT, PROJECTOR_MASK, PROJECTOR_BASE, PROJECTOR_VALUE = range(5)
-"""Columns of a projector: constraints, lanes, and what the base must hold under a mask."""
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 

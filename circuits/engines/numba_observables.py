@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines import numba_kernels_terms as kernels
-from circuits.engines.numba_schedule import WORD_SIGNS, Integers, Place
+from circuits.engines import instructions as kernels
+from circuits.engines.numba_instructions import WORD_SIGNS, Integers, Place
 from circuits.plan.linear import reduced
 from circuits.plan.words import Words
 
@@ -101,8 +101,8 @@ def place_terms(
 def _word_signs(found: Words, part: Part, lanes: int) -> NDArray[np.float64]:
     """Signs of words by lane, ``(W, lanes)``, with all signs that do not depend on the row."""
     x, z, places = found.x_masks[part.selection], found.z_masks[part.selection], part.places
-    lane_bits = [1 << p.lane if p.lane >= 0 else 0 for p in places]
-    x_lanes, z_lanes = joined(x, lane_bits)[:, None], joined(z, lane_bits)[:, None]
+    x_lanes = joined(x, [p.lanes for p in places])[:, None]
+    z_lanes = joined(z, [p.signs for p in places])[:, None]
     flips, masks = joined(x, [p.flip for p in places]), joined(z, [p.mask for p in places])
     parity = np.bitwise_count((np.arange(lanes) ^ x_lanes) & z_lanes).astype(np.int64)
     parity += np.bitwise_count(flips & masks).astype(np.int64)[:, None]
@@ -112,9 +112,9 @@ def _word_signs(found: Words, part: Part, lanes: int) -> NDArray[np.float64]:
 def _place_words(found: Words, part: Part, lanes: int) -> tuple[Integers, Integers]:
     """Return groups and words of a part; a word's signs stand at its position in ``found``."""
     x, z, places = found.x_masks[part.selection], found.z_masks[part.selection], part.places
-    lane_bits = [1 << p.lane if p.lane >= 0 else 0 for p in places]
     odd = np.bitwise_count(x & z).astype(np.int64) & 1
-    keys = np.column_stack([joined(x, [p.flip for p in places]), joined(x, lane_bits), odd])
+    flips = [joined(x, [p.flip for p in places]), joined(x, [p.lanes for p in places])]
+    keys = np.column_stack([*flips, odd])
     masks, bases = joined(z, [p.mask for p in places]), joined(z, [p.base for p in places])
     order = np.lexsort((masks, *keys.T[::-1]))
     keys, words = keys[order], np.column_stack([masks, bases, part.selection])[order]
@@ -144,8 +144,8 @@ def _place_projectors(
             if not (mask >> qubit) & 1:
                 continue
             bit = (value >> qubit) & 1
-            if place.lane >= 0:
-                kept[k] *= (np.arange(lanes) >> place.lane & 1) == bit
+            if place.signs:
+                kept[k] *= np.bitwise_count(np.arange(lanes) & place.signs) % 2 == bit
             elif place.base:
                 base, held = base | place.base, held | place.base * bit
             else:

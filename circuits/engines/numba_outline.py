@@ -8,11 +8,12 @@ from math import prod
 import numpy as np
 
 from circuits.engines.base import Wanted, real_dtype
-from circuits.engines.numba_program import Kind, Program, Shape, words_of
+from circuits.engines.numba_program import Kind, Program, Shape
 from circuits.engines.numba_stages import StagedLayout
 from circuits.engines.numba_threads import block_team, stage_team, workspace_shape
 from circuits.plan.forecast import Outline
 from circuits.plan.terms import Terms
+from circuits.plan.words import words_of
 
 _REASONS = {
     Kind.SAMPLES: "small circuits, the samples of a batch fill the vectors",
@@ -27,8 +28,8 @@ _LAYOUTS = {
 _SPARSE_STATES = 4
 """Batches of states that a product with a sparse matrix has beside the final ones."""
 
-_ANGLE_ARRAYS = 5
-"""Arrays of the size of all angles: the angles, results and what the angles are made from."""
+_ANGLE_ARRAYS = 3
+"""Arrays of the size of all angles at a time: the angles, an engine's results, and gradients."""
 
 
 def outline(
@@ -45,7 +46,8 @@ def outline(
         threads = block_team(call.blocks, call.work)
     room = prod(workspace_shape(threads + bool(call.passes), call.size)) * real.itemsize
     angles = program.plan.num_slots + program.columns.width + program.columns.out_width
-    small = _ANGLE_ARRAYS * batch * angles * real.itemsize
+    per_array = batch * angles * real.itemsize
+    small = _ANGLE_ARRAYS * per_array
     sparse = _SPARSE_STATES * final if terms is not None and words_of(terms).sparse else 0
     between = 2 * final // batch if call.passes else 0
     kind = program.kind(batch, real)
@@ -57,6 +59,7 @@ def outline(
         threads=threads,
         forward_bytes=final + room + small,
         reverse_bytes=final + room + small + between + sparse,
+        angle_bytes=per_array,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from circuits.engines.base import Engine, Gradients, Wanted
+from circuits.engines.base import Engine, Gradients, Wanted, own_states, swept_samples
 from circuits.plan.forecast import Outline
 from circuits.plan.steps import ComplexArray, Plan, RealArray, Step
 from circuits.plan.terms import Terms
@@ -77,7 +77,7 @@ class Pieces:
         start |= {"coefficients": coefficients, "weights": weights}
         inner = replace(wanted, state=True)
         plain = Wanted(state=True, angles=False)
-        psi, found = final, Gradients()
+        psi, found = own_states(final, swept_samples(cotangent, weights)), Gradients()
         for k, part in reversed(list(enumerate(self.parts))):
             if isinstance(part, Step):
                 lam = start["cotangent"]
@@ -120,6 +120,7 @@ class Pieces:
             threads=max(o.threads for o in found),
             forward_bytes=max(o.forward_bytes for o in found) + _WIDE_STATES * states,
             reverse_bytes=max(o.reverse_bytes for o in found) + _WIDE_STATES * states,
+            angle_bytes=max(o.angle_bytes for o in found),
         )
 
 

@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.engines import numba_kernels_drivers as drivers
-from circuits.engines import numba_kernels_gates as gates
 from circuits.engines.base import Wanted
 from circuits.engines.numba_columns import (
     Columns,
-    as_matrices,
-    member_columns,
+    fill_functions,
     member_results,
     turn_gradients,
 )
+from circuits.engines.numba_instructions import Integers, Place
 from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
-from circuits.engines.numba_schedule import Integers, Place, Schedule, Scheduler
+from circuits.engines.numba_schedule import Schedule, Scheduler, wanted_ops
 from circuits.engines.numba_simd import VECTOR_BYTES
 from circuits.engines.numba_stages import (
     TILE_ROWS_LOG,
@@ -33,14 +32,13 @@ from circuits.engines.numba_stages import (
     place_in_stages,
     reverse_passes,
 )
-from circuits.plan.blocks import Matrix, split_unitaries
+from circuits.plan.blocks import Matrix
 from circuits.plan.fusion import fuse
 from circuits.plan.steps import ComplexArray, Plan, RealArray
-from circuits.plan.terms import SparseTerm, Terms
-from circuits.plan.words import Words, split_terms
+from circuits.plan.terms import NO_TERMS, SparseTerm, Terms
+from circuits.plan.words import Words, words_of
 
 Real = np.dtype[np.floating[Any]]
-NO_TERMS = Terms(0, (), np.zeros(0, np.int64), 0)
 WIDE_QUBITS = 10
 """Batches of circuits up to this width have samples in the lanes: their tiles fit the L2 cache."""
 
@@ -107,12 +105,14 @@ class Shape:
         layout: of the program.
         placed: observables.
         tables_before: what the drivers get in front of the instructions.
+        sparse: position and matrix of the terms that SciPy multiplies.
         calls: by batch size and wanted gradients.
     """
 
     layout: Layout | StagedLayout
     placed: PlacedTerms
     tables_before: tuple[Integers, ...]
+    sparse: Sequence[tuple[int, SparseTerm]]
     calls: dict[object, Call] = field(default_factory=dict)
 
     @property
@@ -149,9 +149,10 @@ class Program:
         self.layouts: dict[tuple[Kind, Real], Layout | StagedLayout] = {}
         self.chosen: dict[tuple[int, Real], Layout | StagedLayout] = {}
         self.constant_columns: dict[Real, NDArray[np.floating]] = {}
-        fused = self.fused
-        self.learns_phase = bool(fused.phase_slots) or any(f.is_turn for f in fused.functions)
-        self.is_phased = self.learns_phase or fused.phase != 0
+        # Properties would be computed for every call.
+        self.learns_phase, self.is_phased = self.fused.learns_phase, self.fused.is_phased
+        others = (self.fused.functions, self.fused.matrices, self.fused.phase_slots)
+        self.takes_angles_only = not any(others)
 
     def shape(self, batch: int, dtype: Real, terms: Terms | None) -> Shape:
         """Return what a call runs."""
@@ -184,11 +185,10 @@ class Program:
             return lay_out_stages(self.fused, self.columns, dtype, lanes)
         bits = 0 if wide else lanes.bit_length() - 1
         n = self.plan.num_qubits
-        start = [Place(lane=q) for q in range(bits)]
+        start = [Place(1 << q, 1 << q) for q in range(bits)]
         start += [Place(flip=1 << (q - bits), mask=1 << (q - bits)) for q in range(bits, n)]
-        scheduler = Scheduler(self.fused, self.columns, start, lanes)
-        for block in self.fused.blocks:
-            scheduler.add(block)
+        scheduler = Scheduler(self.fused, self.columns, start, lanes, runs=True)
+        scheduler.add_all(self.fused.blocks)
         scheduler.lanes_home(self.fused.wires, bits)
         schedule = scheduler.finish(dtype, self.fused.wires)
         orders = np.array([row_order(start[bits:]), row_order(schedule.places[bits:])])
@@ -207,44 +207,21 @@ class Program:
     ) -> tuple[NDArray[np.floating], list[ComplexArray]]:
         """Return the columns of a call, and what each function made."""
         fused, place = self.fused, self.columns
-        if not (fused.functions or fused.matrices or fused.phase_slots):
+        if self.takes_angles_only:
             if dtype not in self.constant_columns:
                 fixed = np.array([[np.cos(fused.phase), np.sin(fused.phase)]], dtype)
                 self.constant_columns[dtype] = fixed
             return self.constant_columns[dtype], []
         batch = max([len(angles), *[len(m) for m in matrices]])
         out = np.empty((batch, place.width), dtype)
-        phase: NDArray[Any] = fused.phase - 0.5 * angles[:, list(fused.phase_slots)].sum(axis=1)
-        made: list[ComplexArray] = []
-        for start, function in zip(place.starts, fused.functions, strict=True):
-            slots, count = np.array(function.slots, np.int64), len(function.slots)
-            values = np.asarray(function.function(angles[:, slots])).reshape(len(angles), count, -1)
-            made.append(values)
-            width = member_columns(function.size, function.diagonal)
-            block = out[:, start : start + count * width].reshape(batch, count, width)
-            if function.is_turn:
-                phases = self._fill_turns(block, values, function.size)
-                phase = phase + np.where(function.controlled, 0, phases).sum(axis=1)
-            else:
-                block[..., 0::2], block[..., 1::2] = values.real, values.imag
-            out[:, start : start + count * width] = block.reshape(batch, -1)
+        made, phase = fill_functions(fused, place, angles, out)
+        phase = phase + fused.phase - 0.5 * angles[:, list(fused.phase_slots)].sum(axis=1)
         for source, start in place.given.items():
             flat = matrices[source].reshape(len(matrices[source]), -1)
             out[:, start : start + 2 * flat.shape[1] : 2] = flat.real
             out[:, start + 1 : start + 2 * flat.shape[1] : 2] = flat.imag
         out[:, 0], out[:, 1] = np.cos(phase), np.sin(phase)
         return out, made
-
-    @staticmethod
-    def _fill_turns(block: NDArray[Any], values: ComplexArray, size: int) -> NDArray[Any]:
-        """Write quaternions and phases of one-qubit matrices, or phases alone; return these."""
-        if size == 1:
-            phases: NDArray[Any] = np.angle(values[..., 0])
-        else:
-            quaternions, phases = split_unitaries(as_matrices(values))
-            block[..., :4] = quaternions
-        block[..., -2], block[..., -1] = np.cos(phases), np.sin(phases)
-        return phases
 
     def angle_gradients(
         self,
@@ -253,9 +230,15 @@ class Program:
         made: Sequence[ComplexArray],
         wanted: Wanted,
     ) -> NDArray[np.floating]:
-        """Return the gradient ``(B, S)`` of the angles, also through functions and the phase."""
-        gradient = results[:, 1 : 1 + self.plan.num_slots].copy()
-        dot, raw = results[:, :1], results[:, 1 + self.plan.num_slots :]
+        """Return the gradient ``(B, S)`` of the angles, also through functions and the phase.
+
+        It stays where the driver put it, among ``results``.
+        """
+        end = 1 + self.plan.num_slots
+        gradient = results[:, 1:end]
+        if self.takes_angles_only and wanted.angles is True:
+            return gradient
+        dot, raw = results[:, :1], results[:, end:]
         for slot in self.fused.phase_slots:
             gradient[:, slot] += 0.5 * dot[:, 0]
         functions = zip(self.columns.outs, self.fused.functions, made, strict=True)
@@ -291,13 +274,7 @@ class Program:
         """Return instructions with the wanted environments only, and the first one to undo."""
         key = (wanted.angles, wanted.matrices)
         if key not in layout.variants:
-            ops = layout.schedule.ops.copy()
-            live = [
-                any(wanted.matrices if slot < 0 else wanted.wants_slot(slot) for slot in slots)
-                for slots in layout.schedule.slots
-            ]
-            ops[~np.array(live, bool), gates.LIVE] = -1
-            layout.variants[key] = (ops, live.index(True) if any(live) else len(ops))
+            layout.variants[key] = wanted_ops(layout.schedule, wanted)
         ops, stop = layout.variants[key]
         return ops, 0 if wanted.state else stop
 
@@ -356,17 +333,10 @@ def _place(layout: Layout | StagedLayout, words: Words, dtype: Real) -> Shape:
     """Place observables in a layout."""
     if isinstance(layout, StagedLayout):
         placed, tables = place_in_stages(layout, words, dtype)
-        return Shape(layout, placed, (tables.orders, tables.bits))
+        return Shape(layout, placed, (tables.orders, tables.bits), words.sparse)
     part = Part(np.arange(len(words.x_masks)), layout.schedule.places)
-    return Shape(layout, place_terms(words, [part], layout.lanes, dtype), (layout.orders,))
-
-
-def words_of(terms: Terms) -> Words:
-    """Return the words of observables, made once."""
-    found = terms.memo.get("words")
-    if not isinstance(found, Words):
-        found = terms.memo["words"] = split_terms(terms)
-    return found
+    placed = place_terms(words, [part], layout.lanes, dtype)
+    return Shape(layout, placed, (layout.orders,), words.sparse)
 
 
 def sparse_product(term: SparseTerm, states: ComplexArray) -> ComplexArray:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines import numba_kernels_gates as gates
-from circuits.engines import numba_kernels_tables as tables
-from circuits.engines.numba_columns import Columns, member_columns, member_results
+from circuits.engines import instructions as gates
+from circuits.engines.base import Wanted
+from circuits.engines.numba_columns import Columns
+from circuits.engines.numba_instructions import WORD_SIGNS, Integers, Place, Writer
+from circuits.engines.numba_phase_tables import MOST_CONDITIONS, Member, PhaseTable, phase_tables
 from circuits.plan.blocks import (
     Block,
     Constant,
@@ -19,32 +22,14 @@ from circuits.plan.blocks import (
     Cx,
     Exchange,
     Fused,
-    Given,
-    Made,
     Matrix,
     Phase,
-    Slot,
     Source,
     Table,
     Turn,
     Word,
 )
-from circuits.plan.linear import reduced
-
-Integers = NDArray[np.int64]
-Conditions = tuple[list[tuple[int, int]], list[float], int, int]
-WORD_SIGNS = (1.0, 1.0, -1.0, -1.0)
-"""Of a word by its number of letters Y mod 4: what stands beside 1 or i in i**number."""
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where a wire is: a lane, a row qubit with flip and mask, or a bit of the tile's base."""
-
-    lane: int = -1
-    flip: int = 0
-    mask: int = 0
-    base: int = 0
+from circuits.plan.diagonals import gathered
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,58 +55,33 @@ class Schedule:
     slots: tuple[tuple[int, ...], ...]
 
 
-class Scheduler:
-    """Writes instructions for blocks, as places of wires change."""
+def wanted_ops(schedule: Schedule, wanted: Wanted) -> tuple[Integers, int]:
+    """Return instructions with the wanted environments only, and the first one that has any."""
+    ops = schedule.ops.copy()
+    live = [
+        any(wanted.matrices if slot < 0 else wanted.wants_slot(slot) for slot in slots)
+        for slots in schedule.slots
+    ]
+    ops[~np.array(live, bool), gates.LIVE] = -1
+    return ops, live.index(True) if any(live) else len(ops)
 
-    def __init__(self, fused: Fused, columns: Columns, places: Sequence[Place], lanes: int) -> None:
-        self.fused, self.columns, self.lanes = fused, columns, lanes
-        self.places = list(places)
-        self.ops: list[list[int]] = []
-        self.slots: list[tuple[int, ...]] = []
-        self.items: list[int] = []
-        self.numbers: list[float] = []
-        self.known: dict[tuple[float, ...], int] = {}
-        # The kernels take the sign of a parity from vectors 0 and 1.
-        self.vectors: list[tuple[float, ...]] = [(1.0,) * lanes, (-1.0,) * lanes]
-        self.coefficients = self.environments = 0
-        self.scratch = 64
 
-    def vector(self, values: Iterable[float]) -> int:
-        """Return the position of a vector; one minus it follows."""
-        key = tuple(values)
-        if key not in self.known:
-            self.known[key] = len(self.vectors)
-            self.vectors += [key, tuple([1.0 - x for x in key])]
-        return self.known[key]
+class Scheduler(Writer):
+    """Writes instructions for blocks, as places of wires change; with ``runs``, of phases too."""
+
+    def __init__(
+        self,
+        fused: Fused,
+        columns: Columns,
+        places: Sequence[Place],
+        lanes: int,
+        *,
+        runs: bool = False,
+    ) -> None:
+        super().__init__(fused, columns, places, lanes)
+        self.runs = runs
 
     # -- places
-
-    def _conditions(self, controls: Controls) -> Conditions:
-        """Constraints of the rows, lanes, and mask and value of the base that controls ask for."""
-        rows, mask, base, value = [], [1.0] * self.lanes, 0, 0
-        for wire, bit in controls:
-            place = self.places[wire]
-            if place.lane >= 0:
-                mask = [m * ((i >> place.lane & 1) == bit) for i, m in enumerate(mask)]
-            elif place.base:
-                base, value = base | place.base, value | place.base * bit
-            else:
-                rows.append((place.mask, bit))
-        return rows, mask, base, value
-
-    def _joined(self, mask: int) -> Place:
-        """Flips, masks and lanes of all wires in a bit mask together (``lane`` is a bit mask)."""
-        lane = flip = rows = base = 0
-        while mask:
-            place = self.places[(mask & -mask).bit_length() - 1]
-            mask &= mask - 1
-            lane |= 1 << place.lane if place.lane >= 0 else 0
-            flip, rows, base = flip ^ place.flip, rows ^ place.mask, base | place.base
-        return Place(lane, flip, rows, base)
-
-    def _lane_signs(self, lanes: int, shift: int = 0) -> list[float]:
-        """Sign of every lane: parity of the bits that it has in ``lanes``, once flipped."""
-        return [1.0 - 2.0 * (((i ^ shift) & lanes).bit_count() % 2) for i in range(self.lanes)]
 
     def swap_places(self, lane_wire: int, other: int) -> None:
         """Exchange the contents of a lane and of a row qubit or another lane."""
@@ -133,70 +93,42 @@ class Scheduler:
         """Exchange lanes among the wires with row qubits that are not."""
         kept = {*wires, *[w for w, _ in controls]}
         for wire in wires:
-            if self.places[wire].lane >= 0:
+            if self.places[wire].signs:
                 rows = [w for w, p in enumerate(self.places) if p.mask]
                 free = [w for w in rows if w not in kept] or [w for w in rows if w not in wires]
                 self.swap_places(wire, free[-1])
 
     def lanes_home(self, wires: Sequence[int], count: int) -> None:
-        """Bring qubits 0, 1, ... to lanes 0, 1, ...; ``wires`` are those of all qubits."""
-        for lane in range(count):
-            if self.places[wires[lane]].lane != lane:
-                there = next(w for w, p in enumerate(self.places) if p.lane == lane)
-                self.swap_places(there, wires[lane])
+        """Bring qubits 0, 1, ... to lanes 0, 1, ...; ``wires`` are those of all qubits.
 
-    # -- sources
+        First to any lanes, then by Gauss-Jordan elimination of what flips them.
+        """
+        places, wanted = self.places, wires[:count]
+        others = [w for w, p in enumerate(places) if p.signs and w not in wanted]
+        for wire in wanted:
+            if not places[wire].signs:
+                self.swap_places(others.pop(), wire)
+        for lane, wire in enumerate(wanted):
+            has = [w for w in wanted[lane:] if places[w].signs >> lane & 1]
+            if has[0] != wire:
+                self.swap_places(has[0], wire)
+            for other in wanted:
+                if other != wire and places[other].signs >> lane & 1:
+                    cx = Cx(wire, other)
+                    self._moved_cx(cx)
+                    self._cx(cx)
 
-    def _source(self, source: Source, *, phase: bool = False) -> tuple[int, int, int]:
-        """Kind, position and first result of what a source names."""
-        if isinstance(source, Slot):
-            return source.axis, source.column, 0
-        if isinstance(source, Constant):
-            self.numbers += source.values
-            return tables.CONSTANT, len(self.numbers) - len(source.values), 0
-        if isinstance(source, Given):
-            at = self.columns.given[source.source]
-            return tables.COLUMN, at, self.columns.given_outs[source.source]
-        function = self.fused.functions[source.group]
-        size, diagonal = function.size, function.diagonal
-        at = self.columns.starts[source.group] + source.member * member_columns(size, diagonal)
-        out = self.columns.outs[source.group] + source.member * member_results(size, diagonal)
-        if phase:
-            return tables.COLUMN, at + (4 if size == 2 else 0), out + 3
-        return tables.COLUMN, at, out
+    # -- blocks
 
-    def _slots(self, source: Source) -> tuple[int, ...]:
-        if isinstance(source, Slot):
-            return (source.column,)
-        if isinstance(source, Made):
-            return self.fused.functions[source.group].slots[source.member]
-        return (-1 - source.source,) if isinstance(source, Given) else ()
-
-    # -- instructions
-
-    def _write(
-        self,
-        kind: int,
-        rows: Iterable[tuple[int, int]],
-        coefficients: int = 0,
-        environments: int = 0,
-        sources: Sequence[Source] = (),
-        **fields: int,
-    ) -> None:
-        op = [0] * gates.COLUMNS
-        op[gates.KIND] = kind
-        constraints = reduced(rows)
-        op[gates.ROWS], op[gates.COUNT] = len(self.items), len(constraints)
-        for constraint in constraints:
-            self.items += constraint
-        op[gates.ENTRY] = self.coefficients
-        op[gates.LIVE] = self.environments if environments else -1
-        self.coefficients += coefficients
-        self.environments += environments
-        for name, value in fields.items():
-            op[_FIELDS[name]] = value
-        self.ops.append(op)
-        self.slots.append(tuple([s for source in sources for s in self._slots(source)]))
+    def add_all(self, blocks: Iterable[Block]) -> None:
+        """Write the instructions of blocks, where there are runs with phases put together."""
+        blocks = gathered(blocks) if self.runs else blocks
+        for is_phase, some in groupby(blocks, lambda block: isinstance(block, Phase)):
+            if is_phase and self.runs:
+                self._run(list(some))
+            else:
+                for block in some:
+                    self.add(block)
 
     def add(self, block: Block) -> None:
         """Write the instructions of a block."""
@@ -227,12 +159,12 @@ class Scheduler:
         }
         fields |= {"BASE_MASK": base, "BASE_VALUE": value}
         counts = (4 + 4 * len(block.factors), 3 * live, block.factors)
-        if place.lane < 0:
+        if place.mask:
             rows.append((place.mask, 0))
             self._write(gates.TURN, rows, *counts, FLIP=place.flip, **fields)
             return
-        signs = [m * s for m, s in zip(mask, self._lane_signs(1 << place.lane), strict=True)]
-        fields |= {"LANES": 1 << place.lane, "SIGNS": self.vector(signs)}
+        signs = [m * s for m, s in zip(mask, self._lane_signs(place.signs), strict=True)]
+        fields |= {"LANES": place.lanes, "SIGNS": self.vector(signs)}
         self._write(gates.LANE_TURN, rows, *counts, **fields)
 
     def _word(self, block: Word) -> None:
@@ -241,10 +173,12 @@ class Scheduler:
         number = (block.x_mask & block.z_mask).bit_count() % 4
         odd = ((x.flip & z.mask).bit_count() + block.negative) % 2
         sign = WORD_SIGNS[number] * (1 - 2 * odd)
-        signs = self._lane_signs(z.lane, x.lane)
+        signs = self._lane_signs(z.signs, x.lanes)
         signs = [sign * m * s for m, s in zip(mask, signs, strict=True)]
         if x.flip:
-            rows.append((x.flip & -x.flip, 0))
+            # The rows of sign + where both rows of a pair differ in it.
+            differ = (x.flip & z.mask).bit_count() % 2
+            rows.append((z.mask if differ else x.flip & -x.flip, 0))
         first = len(self.items)
         self.items += self._source(block.source)
         self._write(
@@ -254,7 +188,7 @@ class Scheduler:
             int(not isinstance(block.source, Constant)),
             (block.source,),
             FLIP=x.flip,
-            LANES=x.lane,
+            LANES=x.lanes,
             SIGN=z.mask,
             ODD=number & 1,
             BASE_MASK=base,
@@ -266,18 +200,66 @@ class Scheduler:
             SIGNS=self.vector(signs),
         )
 
-    def _phase(self, block: Phase) -> None:
+    def _run(self, phases: Sequence[Any]) -> None:
+        """Write phases as members of tables, two of which are one pass."""
+        few = [p for p in phases if self._is_narrow(p)]
+        rest = [p for p in phases if not self._is_narrow(p)]
+        if len(rest) == 1:
+            few, rest = list(phases), []
+        for phase in few:
+            self._phase(phase)
+        start = len(self.ops)
+        found = phase_tables([self._phase(phase, member=True) for phase in rest])
+        sources = [phase.source for phase in rest]
+        live = int(any(not isinstance(source, Constant) for source in sources))
+        for first in range(0, len(found), 2):
+            self._pass(found[first : first + 2], live, sources)
+        assert len(self.ops) - start == len(rest) + (len(found) + 1) // 2
+
+    def _is_narrow(self, phase: Phase) -> bool:
+        """Return whether a phase acts on so few rows that it is better off by itself."""
+        inner = [wire for wire, _ in phase.controls if not self.places[wire].signs]
+        return len(inner) > MOST_CONDITIONS
+
+    def _pass(self, pair: Sequence[PhaseTable], live: int, sources: Sequence[Source]) -> None:
+        bounds = [len(self.items)]
+        for table in pair:
+            self.items += [number for record in table.records for number in record]
+            bounds.append(len(self.items))
+        ranks = [len(table.coordinates) for table in pair]
+        rows = [p.mask for p in self.places if p.mask]
+        steps = [table.steps(len(rows)) for table in pair]
+        if len(pair) == 1:
+            ranks, steps, bounds = [*ranks, 0], [*steps, [0] * len(rows)], [*bounds, bounds[-1]]
+        self.items += [number for both in zip(*steps, strict=True) for number in both] + [0, 0]
+        self.scratch = max(self.scratch, sum([3 << rank for rank in ranks]))
+        self._write(
+            gates.RUN,
+            (),
+            0,
+            live,
+            sources,
+            ROWS=bounds[-1],
+            COUNT=ranks[0],
+            SIZE=ranks[1],
+            FIRST=bounds[0],
+            OUT=bounds[1],
+            LAST=bounds[2],
+        )
+
+    def _phase(self, block: Phase, *, member: bool = False) -> Member:
+        """Write a phase, or what a run reads of it."""
         rows, mask, base, value = self._conditions(block.controls)
         z = self._joined(block.z_mask)
-        signs = [m * s for m, s in zip(mask, self._lane_signs(z.lane), strict=True)]
+        signs = [m * s for m, s in zip(mask, self._lane_signs(z.signs), strict=True)]
         first = len(self.items)
         kind, source, out = self._source(block.source, phase=True)
         self.items += (kind, source, out)
         self._write(
-            gates.PHASE,
-            rows,
+            gates.MEMBER if member else gates.PHASE,
+            () if member else rows,
             3,
-            int(kind != tables.CONSTANT),
+            int(kind != gates.CONSTANT),
             (block.source,),
             SIGN=z.mask,
             BASE_MASK=base,
@@ -289,12 +271,13 @@ class Scheduler:
             SIGNS=self.vector(signs),
             OUT=out,
         )
+        return Member(len(self.ops) - 1, z.mask, tuple(rows))
 
     def _table(self, block: Table) -> None:
         rows, mask, base, value = self._conditions(block.controls)
         places = [self.places[w] for w in block.wires]
-        inner = [(k, p) for k, p in enumerate(places) if p.lane < 0]
-        outer = [(k, p) for k, p in enumerate(places) if p.lane >= 0]
+        inner = [(k, p) for k, p in enumerate(places) if not p.signs]
+        outer = [(k, p) for k, p in enumerate(places) if p.signs]
         first = len(self.items)
         for _, place in inner:
             self.items += (place.mask, place.base)
@@ -304,12 +287,13 @@ class Scheduler:
         for j in range(size):
             self.items.append(sum(((j >> i) & 1) << k for i, (k, _) in enumerate(inner)))
         for lane in range(self.lanes):
-            self.items.append(sum(((lane >> p.lane) & 1) << k for k, p in outer))
+            bits = [((lane & p.signs).bit_count() % 2) << k for k, p in outer]
+            self.items.append(sum(bits))
         self._write(
             gates.TABLE,
             rows,
             2 * size,
-            2 * size * (kind != tables.CONSTANT),
+            2 * size * (kind != gates.CONSTANT),
             (block.source,),
             BASE_MASK=base,
             BASE_VALUE=value,
@@ -333,7 +317,7 @@ class Scheduler:
         kind, source, out = self._source(block.source)
         self.items += (kind, source)
         self.scratch = max(self.scratch, 2 * size)
-        live = kind != tables.CONSTANT
+        live = kind != gates.CONSTANT
         self._write(
             gates.DENSE,
             rows,
@@ -350,12 +334,20 @@ class Scheduler:
         )
 
     def _cx(self, block: Cx) -> None:
+        """Change flips and masks, in the rows or in the lanes; between these, move data."""
         control, target = self.places[block.control], self.places[block.target]
         if control.mask and target.mask:
-            self.places[block.control] = Place(-1, control.flip ^ target.flip, control.mask)
-            self.places[block.target] = Place(-1, target.flip, target.mask ^ control.mask)
+            control = replace(control, flip=control.flip ^ target.flip)
+            target = replace(target, mask=target.mask ^ control.mask)
+        elif control.signs and target.signs:
+            control = replace(control, lanes=control.lanes ^ target.lanes)
+            target = replace(target, signs=target.signs ^ control.signs)
         else:
-            self._exchange(Exchange((block.target,), 0, 1, ((block.control, 1),)))
+            self._moved_cx(block)
+        self.places[block.control], self.places[block.target] = control, target
+
+    def _moved_cx(self, block: Cx) -> None:
+        self._exchange(Exchange((block.target,), 0, 1, ((block.control, 1),)))
 
     def _exchange(self, block: Exchange) -> None:
         rows, mask, base, value = self._conditions(block.controls)
@@ -363,13 +355,12 @@ class Scheduler:
         masks = [list(mask), list(mask)]
         for k, wire in enumerate(block.wires):
             place, bits = self.places[wire], (block.first >> k & 1, block.second >> k & 1)
-            if place.lane < 0:
+            if not place.signs:
                 rows.append((place.mask, bits[0]))
                 flip ^= place.flip if bits[0] != bits[1] else 0
                 continue
-            lanes |= (bits[0] ^ bits[1]) << place.lane
-            for kept, bit in zip(masks, bits, strict=True):
-                kept[:] = [m * ((i >> place.lane & 1) == bit) for i, m in enumerate(kept)]
+            lanes ^= place.lanes if bits[0] != bits[1] else 0
+            masks = [self._selected(m, place, bit) for m, bit in zip(masks, bits, strict=True)]
         if not flip:
             masks[0] = masks[1] = [max(m, n) for m, n in zip(*masks, strict=True)]
         self._write(
@@ -395,6 +386,3 @@ class Scheduler:
             (self.coefficients, self.environments, self.scratch),
             tuple(self.slots),
         )
-
-
-_FIELDS = {name: value for name, value in vars(gates).items() if name.isupper()}

@@ -37,7 +37,8 @@ settings: Any = config
 def _cache_folder() -> str:
     """Return the folder of this version of the kernels, below NUMBA_CACHE_DIR where that is set."""
     here = Path(__file__).parent
-    files = [Path(__file__), *sorted(here.glob("numba_kernels*.py"))]
+    sources = sorted([*here.glob("numba_kernels*.py"), here / "instructions.py"])
+    files = [Path(__file__), *sources]
     digest = sha256(b"".join([file.read_bytes() for file in files])).hexdigest()[:16]
     base = Path(settings.CACHE_DIR) if settings.CACHE_DIR else here / "__pycache__"
     return str(base / f"kernels-{digest}")
@@ -50,6 +51,13 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls."""
     return njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function into its compiled callers: what a loop does to a row is no call."""
+    return njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(
+        function
+    )
 
 
 def compiled_driver(function: Callable[..., Any]) -> Any:
@@ -231,7 +239,7 @@ def _flipped(bit: int) -> Any:
 _flip1, _flip2, _flip4, _flip8 = _flipped(1), _flipped(2), _flipped(4), _flipped(8)
 
 
-@compiled
+@inlined
 def vflip(vector: Any, bits: int) -> Any:
     """Lane i takes lane i ^ bits."""
     if bits & 1:

@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from circuits.engines import numba_kernels_stages as kernels
+from circuits.engines import instructions as kernels
 from circuits.engines.numba_columns import Columns
+from circuits.engines.numba_instructions import Integers, Place
 from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
-from circuits.engines.numba_schedule import Integers, Place, Schedule, Scheduler
+from circuits.engines.numba_schedule import Schedule, Scheduler
 from circuits.plan.blocks import Fused
 from circuits.plan.linear import reduced
 from circuits.plan.stages import narrowed, next_stage
@@ -42,6 +43,7 @@ class StagedLayout:
         bits: ``(stages, 2, outer)``: bits of the state's row that a tile's number is spread over,
             between the stages, and in the caller's state.
         local: bits of the state's row that the last stage's tiles span.
+        low: how many of the lowest of these are always local.
         chunks: parts that the tiles of a pass are claimed in.
         variants: see Layout.
         shapes: see Layout.
@@ -54,6 +56,7 @@ class StagedLayout:
     orders: Integers
     bits: Integers
     local: tuple[int, ...]
+    low: int
     variants: dict[object, tuple[Integers, int]] = field(default_factory=dict)
     shapes: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary)
 
@@ -78,14 +81,14 @@ def tile_order(columns: Sequence[int]) -> Integers:
 
 
 class _Stager:
-    """Lays out one stage after the other."""
+    """Lays out one stage after the other, in tiles of 2**tile rows of which ``low`` are local."""
 
-    def __init__(self, fused: Fused, columns: Columns, lanes: int) -> None:
-        self.fused, self.lanes = fused, lanes
-        self.lane_bits = lanes.bit_length() - 1
+    def __init__(self, fused: Fused, scheduler: Scheduler, tile: int, low: int) -> None:
+        self.fused, self.scheduler = fused, scheduler
+        self.lane_bits = scheduler.lanes.bit_length() - 1
         self.rows = fused.num_qubits - self.lane_bits
-        self.rows_log = min(TILE_ROWS_LOG, self.rows)
-        self.scheduler = Scheduler(fused, columns, [], lanes)
+        self.rows_log = min(tile, self.rows)
+        self.low = min(low, self.rows)
         self.homes = self._homes()
         self.ends: list[int] = []
         self.orders: list[list[Integers]] = []
@@ -103,10 +106,10 @@ class _Stager:
     def run(self) -> None:
         """Write all stages."""
         v, wires = self.lane_bits, self.fused.wires
-        left = narrowed(self.fused.blocks, self.rows_log - min(LOW_ROWS, self.rows))
+        left = narrowed(self.fused.blocks, max(self.rows_log - self.low, 1))
         ending = {w for w in wires[:v] if w >= v}
         limit = self.rows_log + v
-        low = [w for w, bit in self.homes.items() if bit < min(LOW_ROWS, self.rows)]
+        low = [w for w, bit in self.homes.items() if bit < self.low]
         while True:
             local, done, left = next_stage(left, [*range(v), *low], limit)
             last = not left and len(local | ending) <= limit
@@ -122,14 +125,13 @@ class _Stager:
     def _stage(self, rows: list[int], blocks: list[Any], *, last: bool) -> None:
         v, homes, scheduler = self.lane_bits, self.homes, self.scheduler
         places = [
-            Place(lane=w) if w < v else Place(base=1 << homes[w])
+            Place(1 << w, 1 << w) if w < v else Place(base=1 << homes[w])
             for w in range(self.fused.num_qubits)
         ]
         for i, wire in enumerate(rows):
             places[wire] = Place(flip=1 << i, mask=1 << i)
         scheduler.places = places
-        for block in blocks:
-            scheduler.add(block)
+        scheduler.add_all(blocks)
         scheduler.lanes_home(self.fused.wires if last else range(self.fused.num_qubits), v)
         self.ends.append(len(scheduler.ops))
         targets = self._targets(rows, last=last)
@@ -161,18 +163,35 @@ class _Stager:
 def lay_out_stages(
     fused: Fused, columns: Columns, dtype: np.dtype[Any], lanes: int
 ) -> StagedLayout:
-    """Return a program in stages."""
-    stager = _Stager(fused, columns, lanes)
+    """Return a program in stages, for the CPU's tiles."""
+    scheduler = Scheduler(fused, columns, [], lanes, runs=True)
+    return staged_layout(fused, scheduler, dtype, TILE_ROWS_LOG, LOW_ROWS)
+
+
+def staged_layout(
+    fused: Fused, scheduler: Scheduler, dtype: np.dtype[Any], tile: int, low: int
+) -> StagedLayout:
+    """Return a program in stages.
+
+    Args:
+        fused: what to lay out.
+        scheduler: writes the instructions.
+        dtype: of numbers.
+        tile: log2 of the rows of a tile, at most.
+        low: how many of the lowest row qubits are always local.
+    """
+    stager = _Stager(fused, scheduler, tile, low)
     stager.run()
-    schedule = stager.scheduler.finish(dtype, fused.wires)
+    schedule = scheduler.finish(dtype, fused.wires)
     return StagedLayout(
         schedule,
         tuple(stager.ends),
-        lanes,
+        scheduler.lanes,
         stager.rows_log,
         np.array(stager.orders),
         np.array(stager.bits, np.int64).reshape(len(stager.ends), 2, -1),
         stager.local,
+        stager.low,
     )
 
 
@@ -191,7 +210,8 @@ def place_in_stages(
     left = np.flatnonzero(flips & ~inside)
     parts, orders, bits = [], list(layout.orders), list(layout.bits)
     while len(left):
-        basis = [(p, m) for p, m, _ in reduced([(1 << b, 0) for b in range(LOW_ROWS)])]
+        low = min(layout.low, layout.rows_log - 1)
+        basis = [(p, m) for p, m, _ in reduced([(1 << b, 0) for b in range(low)])]
         taken = []
         for word in left:
             grown = reduced([*[(m, 0) for _, m in basis], *[(int(flips[word]), 0)]])
@@ -230,7 +250,7 @@ def basis_places(
     A flip is the sum of the vectors whose pivots it contains. A row's value of a qubit is the
     parity of the vectors that contain it.
     """
-    places = [Place(lane=q) for q in range(lane_bits)]
+    places = [Place(1 << q, 1 << q) for q in range(lane_bits)]
     for bit in range(num_qubits - lane_bits):
         flip = sum(1 << i for i, (pivot, _) in enumerate(vectors) if pivot == 1 << bit)
         mask = sum(1 << i for i, (_, vector) in enumerate(vectors) if (vector >> bit) & 1)

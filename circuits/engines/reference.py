@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines.base import Engine, Gradients, Wanted, real_dtype
+from circuits.engines.base import Engine, Gradients, Wanted, own_states, real_dtype, swept_samples
 from circuits.plan.steps import ComplexArray, Plan, RealArray, Step, Structure
 from circuits.plan.terms import MatrixTerm, PauliTerm, ProjectorTerm, Term, Terms
 
@@ -190,6 +190,7 @@ class ReferenceEngine(Engine):
         """Form the cotangent where terms are given, then un-apply the steps, last one first."""
         real = real_dtype(final.dtype)
         coefficient_gradient = None
+        final = own_states(final, swept_samples(cotangent, weights))
         if cotangent is None:
             assert terms is not None
             assert coefficients is not None

@@ -162,6 +162,16 @@ class Fused:
     phase_slots: tuple[int, ...]
     matrices: dict[int, int]
 
+    @property
+    def learns_phase(self) -> bool:
+        """Whether angles change the global phase."""
+        return bool(self.phase_slots) or any(f.is_turn for f in self.functions)
+
+    @property
+    def is_phased(self) -> bool:
+        """Whether there is a global phase."""
+        return self.learns_phase or self.phase != 0
+
 
 def step_controls(step: Step, wires: list[int] | tuple[int, ...]) -> Controls:
     """Return a step's controls as pairs of wire and bit."""

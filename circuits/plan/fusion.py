@@ -8,7 +8,7 @@ basis states.
 
 from __future__ import annotations
 
-from math import atan2, cos, pi, sin
+from math import atan2, cos, fsum, pi, sin
 from typing import cast
 
 import numpy as np
@@ -67,7 +67,8 @@ class _Fuser:
         self.waiting: list[list[Source]] = [[] for _ in self.wires]
         self.groups: dict[object, int] = {}
         self.functions: list[Function] = []
-        self.phase = 0.0
+        # Added up exactly at the end: a running sum over many gates would round by its own size.
+        self.phases: list[float] = []
         self.phase_slots: list[int] = []
         self.matrices: dict[int, int] = {}
 
@@ -102,7 +103,7 @@ class _Fuser:
             tuple(self.blocks),
             tuple(self.wires),
             tuple(self.functions),
-            self.phase,
+            fsum(self.phases),
             tuple(self.phase_slots),
             self.matrices,
         )
@@ -134,7 +135,7 @@ class _Fuser:
         elif step.angle is None:
             self.phase_slots.append(step.slots[0])
         else:
-            self.phase -= half
+            self.phases.append(-half)
 
     def _add_permutation(
         self,
@@ -169,7 +170,7 @@ class _Fuser:
     def _flip(self, wire: int) -> None:
         """X = i (-i X)."""
         self._wait(wire, _X)
-        self.phase += pi / 2
+        self.phases.append(pi / 2)
 
     def _source(self, step: Step, size: int, controls: Controls) -> Source:
         if step.function is not None:
@@ -220,7 +221,7 @@ class _Fuser:
     def _add_phase(self, angle: float, controls: Controls) -> None:
         """Add a fixed phase, global or on what the controls select."""
         if not controls:
-            self.phase += angle
+            self.phases.append(angle)
         elif angle:
             self._emit(Phase(0, Constant((cos(angle), sin(angle))), controls), (), controls)
 
@@ -263,7 +264,7 @@ class _Fuser:
         quaternion = cast(Quaternion, cast(Constant, factor).values)
         if quaternion[1] == 0 and quaternion[2] == 0:
             angle = 2 * atan2(quaternion[3], quaternion[0])
-            self.phase -= angle / 2
+            self.phases.append(-angle / 2)
             if angle:
                 constant = Constant((cos(angle), sin(angle)))
                 self.blocks.append(Phase(0, constant, ((wire, 1),)))

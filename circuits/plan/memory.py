@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 from circuits.errors import CapacityError
 
 UNCHECKED = 1 << 26
 """Bytes below which nobody asks: reading the figures costs some 100 microseconds."""
+
+KEPT_PART = 4
+"""Final states are kept for the reverse sweep up to this part of the free memory: a quarter."""
 
 _ROOT = Path("/")
 
@@ -70,6 +75,8 @@ def size_text(count: int) -> str:
     >>> size_text(3 << 19), size_text(17)
     ('1.5 MiB', '17 B')
     """
+    if count >> 80:  # more than a float may hold
+        return f"2^{count.bit_length() - 1} B"
     value, unit = float(count), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
         if value < 1024 or unit == "EiB":
@@ -78,21 +85,54 @@ def size_text(count: int) -> str:
     return f"{value:.3g} {unit}"
 
 
-def require_memory(count: int, what: str) -> None:
+def require_memory(count: int, what: str, measure: Callable[[], int] | None = None) -> None:
     """Refuse what needs more memory than there is, before anything is allocated.
 
     Args:
         count: bytes.
         what: needs them; the message begins with it.
+        measure: says what is free; None: the host's ``available_memory``.
 
     Raises:
         CapacityError: with both numbers and what to do.
     """
     if count < UNCHECKED:
         return
-    available = available_memory()
+    available = (measure or available_memory)()
     if count > available:
         raise CapacityError(
             f"{what} needs {size_text(count)} of memory, got {size_text(available)} available. "
             "Use dtype='complex64', fewer samples at once, or fewer qubits."
         )
+
+
+def recomputed_blocks(batch: int, state_bytes: int, measure: Callable[[], int]) -> int:
+    """Return in how many blocks of samples a run goes whose final states are not kept; 0: they are.
+
+    A block's final states are at most a quarter of the free memory, as those that are kept, unless
+    one sample's is more: the reverse sweep needs further copies.
+
+    Args:
+        batch: number of samples.
+        state_bytes: of one sample's state.
+        measure: says what is free where the states are; asked for large states only.
+
+    >>> recomputed_blocks(1000, 1 << 20, lambda: 1 << 30)
+    4
+    """
+    if batch * state_bytes < UNCHECKED:
+        return 0
+    room = measure() // KEPT_PART
+    if batch * state_bytes <= room:
+        return 0
+    return -(-batch // max(1, room // state_bytes))
+
+
+def block_slices(batch: int, blocks: int) -> list[slice]:
+    """Return the samples of every block; sizes differ by one at most.
+
+    >>> block_slices(5, 2)
+    [slice(0, 2, None), slice(2, 5, None)]
+    """
+    ends = [k * batch // blocks for k in range(blocks + 1)]
+    return [slice(start, end) for start, end in pairwise(ends)]

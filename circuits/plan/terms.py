@@ -69,3 +69,7 @@ class Terms:
     rows: NDArray[np.int64]
     num_rows: int
     memo: dict[str, object] = field(default_factory=dict, repr=False)
+
+
+NO_TERMS = Terms(0, (), np.zeros(0, np.int64), 0)
+"""No observables."""

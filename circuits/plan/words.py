@@ -33,6 +33,14 @@ class Words:
     sparse: tuple[tuple[int, SparseTerm], ...]
 
 
+def words_of(terms: Terms) -> Words:
+    """Return the words of observables, made once."""
+    found = terms.memo.get("words")
+    if not isinstance(found, Words):
+        found = terms.memo["words"] = split_terms(terms)
+    return found
+
+
 def split_terms(terms: Terms) -> Words:
     """Return the terms as words, projectors and sparse matrices.
 

@@ -15,6 +15,7 @@ from imports import imports
 from programs import Case, random_program
 from programs import Program as Operands
 from sources import ROOT, sources
+from structures import ACTIONS, structure_program
 
 from circuits.engines.base import Engine, Wanted
 from circuits.engines.numba_cpu import NumbaEngine
@@ -63,34 +64,19 @@ def test_agrees_with_reference(
     assert_agree(random_program(Case(num_qubits, batch, dtype, seed=7, num_steps=60)))
 
 
-def _words(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
-    words = [letter * size for letter in "XYZI"] + ["YXZY"[:size]]
-    return [{"word": word, "slots": (0,)} for word in words] + [{"word": words[0], "angle": 0.3}]
-
-
-def _diagonals(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
-    function = programs.SpectralDiagonal(rng, 1 << size, 2)
-    free = {"function": function, "derivative": function.derivative, "slots": (1, 0)}
-    return [free, {"matrix": np.exp(1j * rng.normal(size=1 << size))}]
-
-
-def _permutations(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
-    orders = [np.arange(1 << size), np.roll(np.arange(1 << size), 1), rng.permutation(1 << size)]
-    return [{"permutation": order} for order in orders]
-
-
-def _matrices(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
-    function = programs.SpectralMatrix(rng, 1 << size, 2)
-    free = {"function": function, "derivative": function.derivative, "slots": (2, 2)}
-    return [free, {"matrix": programs.random_unitary(rng, 1 << size)}, {"source": 0}]
-
-
-ACTIONS = {
-    Structure.ROTATION: _words,
-    Structure.DIAGONAL: _diagonals,
-    Structure.PERMUTATION: _permutations,
-    Structure.DENSE: _matrices,
-}
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("seed", range(4))
+def test_any_step_between_cx_on_the_lowest_qubits(
+    seed: int, dtype: type[np.complexfloating]
+) -> None:
+    rng, steps = np.random.default_rng(seed), []
+    plan = programs.random_plan(rng, 8, 40)
+    for step in plan.steps:
+        control, target = (int(q) for q in rng.permutation(5)[:2])
+        flip = np.array([1, 0])
+        cx = Step(Structure.PERMUTATION, (target,), (control,), 1, permutation=flip)
+        steps += [cx, step]
+    assert_agree(random_program(Case(8, 1, dtype), plan=replace(plan, steps=tuple(steps))))
 
 
 @pytest.mark.parametrize("num_controls", [0, 1, 2])
@@ -99,17 +85,9 @@ ACTIONS = {
 def test_every_structure_has_a_kernel(
     structure: Structure, num_targets: int, num_controls: int
 ) -> None:
-    rng = np.random.default_rng(num_targets)
-    n = 6
+    rng, case = np.random.default_rng(num_targets), Case(6, 2, np.complex128)
     for action in ACTIONS[structure](rng, num_targets):
-        qubits = tuple(int(q) for q in rng.permutation(n))
-        controls = qubits[num_targets : num_targets + num_controls]
-        state = int(rng.integers(0, 1 << num_controls))
-        step = Step(structure, qubits[:num_targets], controls, state, **action)
-        plan = Plan(n, (step,), 3, num_matrices=int("source" in action))
-        program = random_program(Case(n, 2, np.complex128), plan=plan)
-        given = [programs.random_unitary(rng, 1 << num_targets)[None]] if step.source == 0 else []
-        assert_agree(replace(program, matrices=tuple(given)))
+        assert_agree(structure_program(structure, action, rng, case, num_targets, num_controls))
 
 
 def test_compiled_code_uses_nothing_of_the_reference_engine() -> None:

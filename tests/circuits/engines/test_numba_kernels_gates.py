@@ -11,7 +11,7 @@ import programs
 import pytest
 from programs import Case, random_program
 
-from circuits.engines import numba_kernels_gates as gates
+from circuits.engines import instructions
 from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.numba_program import Program
 from circuits.engines.reference import ReferenceEngine
@@ -23,10 +23,10 @@ SPECTRAL = programs.SpectralMatrix(np.random.default_rng(0), 2, 1)
 FREE = {"function": SPECTRAL, "derivative": SPECTRAL.derivative, "slots": (0,)}
 DIAGONAL = programs.SpectralDiagonal(np.random.default_rng(1), 4, 1)
 KINDS: dict[int, dict[str, Any]] = {
-    gates.TURN: {"structure": Structure.DENSE, **FREE},
-    gates.WORD: {"structure": Structure.ROTATION, "word": "YX", "slots": (0,)},
-    gates.PHASE: {"structure": Structure.ROTATION, "word": "ZZ", "slots": (0,)},
-    gates.TABLE: {
+    instructions.TURN: {"structure": Structure.DENSE, **FREE},
+    instructions.WORD: {"structure": Structure.ROTATION, "word": "YX", "slots": (0,)},
+    instructions.PHASE: {"structure": Structure.ROTATION, "word": "ZZ", "slots": (0,)},
+    instructions.TABLE: {
         "structure": Structure.DIAGONAL,
         "function": DIAGONAL,
         "derivative": DIAGONAL.derivative,
@@ -39,7 +39,7 @@ KINDS: dict[int, dict[str, Any]] = {
 @pytest.mark.parametrize("controlled", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_on_all_qubits(kind: int, controlled: bool, batch: int) -> None:
-    size = 1 if kind == gates.TURN else 2
+    size = 1 if kind == instructions.TURN else 2
     for qubits in permutations(range(N), size + 1):
         controls = qubits[size:] if controlled else ()
         step = Step(
@@ -58,8 +58,8 @@ def test_every_kind_on_all_qubits(kind: int, controlled: bool, batch: int) -> No
 
 def test_the_kinds_are_what_the_steps_become() -> None:
     for kind, fields in KINDS.items():
-        size = 1 if kind == gates.TURN else 2
+        size = 1 if kind == instructions.TURN else 2
         step = Step(targets=(4, 3)[:size], controls=(2,), control_state=1, **fields)
         program = Program(Plan(N, (step,), 1))
         ops = program.shape(1, np.dtype(np.float64), None).layout.schedule.ops
-        assert kind in ops[:, gates.KIND]
+        assert kind in ops[:, instructions.KIND]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from programs import Case, random_program
 
-from circuits.engines import numba_kernels_gates as gates
+from circuits.engines import instructions
 from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.numba_program import Program
 from circuits.engines.reference import ReferenceEngine
@@ -19,8 +19,11 @@ from circuits.plan.steps import Plan, Step, Structure
 ENGINE, REFERENCE = NumbaEngine(), ReferenceEngine()
 N = 5
 KINDS: dict[int, dict[str, Any]] = {
-    gates.EXCHANGE: {"structure": Structure.PERMUTATION, "permutation": np.array([0, 3, 2, 1])},
-    gates.DENSE: {"structure": Structure.DENSE, "source": 0},
+    instructions.EXCHANGE: {
+        "structure": Structure.PERMUTATION,
+        "permutation": np.array([0, 3, 2, 1]),
+    },
+    instructions.DENSE: {"structure": Structure.DENSE, "source": 0},
 }
 
 
@@ -28,9 +31,9 @@ KINDS: dict[int, dict[str, Any]] = {
 @pytest.mark.parametrize("controlled", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_kinds_on_all_qubits(kind: int, controlled: bool, batch: int) -> None:
-    size = 1 if kind == gates.DENSE else 2
+    size = 1 if kind == instructions.DENSE else 2
     for qubits in permutations(range(N), size + 1):
-        controls = qubits[size:] if controlled or kind == gates.EXCHANGE else ()
+        controls = qubits[size:] if controlled or kind == instructions.EXCHANGE else ()
         step = Step(
             targets=qubits[:size], controls=controls, control_state=int(controlled), **KINDS[kind]
         )
@@ -45,10 +48,26 @@ def test_both_kinds_on_all_qubits(kind: int, controlled: bool, batch: int) -> No
             conformance.assert_close(found, wanted, 1e-13)
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("size", [2, 3])
+def test_matrices_on_several_qubits(size: int, batch: int) -> None:
+    for qubits in permutations(range(N + 1), size):
+        step = Step(Structure.DENSE, qubits, source=size - 1)
+        plan = Plan(N + 1, (step,), 1, num_matrices=size)
+        program = random_program(Case(N + 1, batch, np.complex128), plan=plan)
+        results = []
+        for engine in (ENGINE, REFERENCE):
+            final, values = conformance.run_forward(engine, program)
+            gradients = conformance.run_reverse(engine, program, final)
+            results.append([final, values, *conformance.parts(gradients)])
+        for found, wanted in zip(*results, strict=True):
+            conformance.assert_close(found, wanted, 1e-13)
+
+
 def test_the_kinds_are_what_the_steps_become() -> None:
     for kind, fields in KINDS.items():
-        size = 1 if kind == gates.DENSE else 2
+        size = 1 if kind == instructions.DENSE else 2
         step = Step(targets=(4, 3)[:size], controls=(2,), control_state=1, **fields)
         program = Program(Plan(N, (step,), 1, num_matrices=1))
         ops = program.shape(1, np.dtype(np.float64), None).layout.schedule.ops
-        assert kind in ops[:, gates.KIND]
+        assert kind in ops[:, instructions.KIND]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits.engines import numba_kernels_terms as kernels
+from circuits.engines import instructions as kernels
+from circuits.engines.numba_instructions import Place
 from circuits.engines.numba_observables import Part, joined, place_terms
-from circuits.engines.numba_schedule import Place
 from circuits.plan.linear import transposed
 from circuits.plan.terms import PauliTerm, ProjectorTerm, Terms
 from circuits.plan.words import split_terms
@@ -17,7 +17,7 @@ LANES = 4
 # Qubits 0 and 1 in the lanes, 2 to 4 in the rows behind CX(2, 3) and CX(3, 4), 5 in the base.
 FLIPS, MASKS = [0b111, 0b110, 0b100], [0b001, 0b011, 0b110]
 PLACES = [
-    *(Place(lane=q) for q in range(2)),
+    *(Place(1 << q, 1 << q) for q in range(2)),
     *(Place(flip=f, mask=m) for f, m in zip(FLIPS, MASKS, strict=True)),
     Place(base=1),
 ]

@@ -6,9 +6,10 @@ import numpy as np
 import programs
 import pytest
 
-from circuits.engines import numba_kernels_gates as gates
+from circuits.engines import instructions as gates
 from circuits.engines.numba_columns import Columns
-from circuits.engines.numba_schedule import Place, Scheduler
+from circuits.engines.numba_instructions import Place
+from circuits.engines.numba_schedule import Scheduler
 from circuits.plan.blocks import Constant, Cx, Matrix, Phase, Slot, Turn
 from circuits.plan.fusion import fuse
 from circuits.plan.steps import Plan
@@ -18,7 +19,7 @@ DOUBLE = np.dtype(np.float64)
 
 def scheduler(num_qubits: int = 5, lane_bits: int = 2) -> Scheduler:
     fused = fuse(Plan(num_qubits, (), 2))
-    places = [Place(lane=q) for q in range(lane_bits)]
+    places = [Place(1 << q, 1 << q) for q in range(lane_bits)]
     places += [Place(flip=1 << k, mask=1 << k) for k in range(num_qubits - lane_bits)]
     return Scheduler(fused, Columns.place(fused), places, 4)
 
@@ -31,8 +32,8 @@ def test_cx_between_rows_moves_nothing() -> None:
     assert (made.places[4].flip, made.places[4].mask) == (0b100, 0b101)
 
 
-@pytest.mark.parametrize(("control", "target"), [(0, 1), (0, 3), (3, 1)])
-def test_cx_with_a_lane_is_one_exchange(control: int, target: int) -> None:
+@pytest.mark.parametrize(("control", "target"), [(0, 3), (3, 1)])
+def test_cx_between_lanes_and_rows_is_one_exchange(control: int, target: int) -> None:
     made = scheduler()
     made.add(Cx(control, target))
     (op,) = made.ops
@@ -58,7 +59,33 @@ def test_matrices_bring_their_qubits_to_the_rows_and_lanes_go_home() -> None:
     assert [op[gates.KIND] for op in made.ops] == [gates.EXCHANGE, gates.DENSE]
     assert made.places[0].mask
     made.lanes_home(range(5), 2)
-    assert [made.places[q].lane for q in range(5)] == [0, 1, -1, -1, -1]
+    assert [made.places[q].signs for q in range(5)] == [1, 2, 0, 0, 0]
+
+
+def test_cx_between_lanes_moves_nothing() -> None:
+    made = scheduler(6, 3)
+    made.add(Cx(0, 2))
+    assert made.ops == []
+    assert [made.places[q].lanes for q in range(3)] == [0b101, 0b010, 0b100]
+    assert [made.places[q].signs for q in range(3)] == [0b001, 0b010, 0b101]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_lanes_go_home_from_any_linear_map_and_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = scheduler(6, 3)
+    for _ in range(12):
+        control, target = (int(q) for q in rng.permutation(6)[:2])
+        made.add(Cx(control, target))
+        if rng.random() < 0.3:
+            rows = [w for w, place in enumerate(made.places) if place.mask]
+            lanes = [w for w, place in enumerate(made.places) if place.signs]
+            made.swap_places(int(rng.choice(lanes)), int(rng.choice(rows)))
+    wires = [int(q) for q in rng.permutation(6)]
+    made.lanes_home(wires, 3)
+    homes = [made.places[w] for w in wires]
+    assert [(p.lanes, p.signs) for p in homes] == [(1, 1), (2, 2), (4, 4), *[(0, 0)] * 3]
+    assert all(op[gates.KIND] == gates.EXCHANGE for op in made.ops)
 
 
 def test_only_what_is_learned_has_environments() -> None:

@@ -67,6 +67,12 @@ def test_the_same_bits_for_any_number_of_threads(dtype: type[np.complexfloating]
 
 
 @pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("batch", [1, 3])
+def test_samples_share_final_states(batch: int) -> None:
+    conformance.check_shared_final_states(NumbaEngine(), Case(8, batch, np.complex128))
+
+
+@pytest.mark.usefixtures("small_tiles")
 def test_wanted_gradients_alone_equal_those_with_others() -> None:
     case = Case(8, 1, np.complex128, num_steps=40)
     conformance.check_wanted(NumbaEngine(), case)

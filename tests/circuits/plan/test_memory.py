@@ -75,6 +75,12 @@ def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch: pytest.Monk
         memory.require_memory(4 * GIB, "a run")
 
 
+def test_another_place_than_the_host_is_asked_for_its_own() -> None:
+    memory.require_memory(GIB, "a run", lambda: GIB)
+    with pytest.raises(CapacityError, match="needs 1 GiB of memory, got 0 B available"):
+        memory.require_memory(GIB, "a run", lambda: 0)
+
+
 def test_small_runs_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 0)
     memory.require_memory(memory.UNCHECKED - 1, "a run")
@@ -92,3 +98,30 @@ def test_small_runs_do_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_sizes_for_people(count: int, text: str) -> None:
     assert memory.size_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("batch", "samples_with_room", "blocks"),
+    [(1, 1, 0), (1, 0, 1), (8, 8, 0), (9, 8, 2), (8, 3, 3), (8, 0, 8), (1000, 999, 2)],
+)
+def test_final_states_are_kept_up_to_a_quarter_of_what_is_free(
+    batch: int, samples_with_room: int, blocks: int
+) -> None:
+    state = memory.UNCHECKED
+    found = memory.recomputed_blocks(batch, state, lambda: 4 * samples_with_room * state)
+    assert found == blocks
+
+
+def test_small_states_are_kept_without_asking() -> None:
+    assert memory.recomputed_blocks(63, memory.UNCHECKED // 64, pytest.fail) == 0
+    assert memory.recomputed_blocks(64, memory.UNCHECKED // 64, lambda: 0) == 64
+
+
+@pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (7, 3), (8, 8), (100, 7)])
+def test_blocks_cover_the_batch_evenly(batch: int, blocks: int) -> None:
+    parts = memory.block_slices(batch, blocks)
+    assert [k for part in parts for k in range(batch)[part]] == list(range(batch))
+    sizes = [part.stop - part.start for part in parts]
+    assert len(sizes) == blocks
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) == -(-batch // blocks)
