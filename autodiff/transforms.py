@@ -9,14 +9,18 @@ No ``grad`` is touched, and results carry no history. Gradients follow dL/dRe + 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autodiff.backward import grad
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
-from autodiff.errors import GradientError, ShapeError
+from autodiff.errors import GradientError, ShapeError, TraceError
 from autodiff.modes import enable_grad
+from autodiff.program import Program, placeholder
+from autodiff.runtime.listing import list_values
 from autodiff.tensors import Tensor
 
 # Any in this file: arguments are whatever the user's function takes.
@@ -80,7 +84,11 @@ def vjp(
 
 
 def jacobian(fn: Callable[..., Tensor], *args: Any) -> Tensors:
-    """Return all first derivatives of a real tensor, one backward pass an element of it.
+    """Return all first derivatives of a real tensor.
+
+    One backward pass carries a cotangent for each of its elements (many of them: a part at a time),
+    through a circuit as well: one forward and one reverse engine call. Where an op on the way has
+    no meaning per sample, as may an op of the user's own, it is one backward pass an element.
 
     Args:
         fn: gives one real tensor, of shape S.
@@ -232,13 +240,74 @@ def _real_scalar(out: Any, what: str) -> Tensor:
     return value
 
 
+_ROWS_BYTES = 1 << 26
+"""What all rows that are pulled back at once may take, intermediate values included."""
+
+
 def _rows(out: Tensor, variables: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the derivatives of every element of a real tensor, ``out.shape + variable.shape``."""
-    found = [np.empty(out.shape + x.shape, x.dtype) for x in variables]
-    for index in np.ndindex(out.shape):
-        seed = np.zeros(out.shape, out.dtype)
-        seed[index] = 1
-        gradients = grad(out, variables, Tensor(seed, device=out.device), retain_graph=True)
+    size = out.numel()
+
+    def seeds(start: int, stop: int) -> NDArray[Any]:
+        return np.eye(stop - start, size, start, out.dtype).reshape((-1, *out.shape))
+
+    found = pull_back(out, variables, size, seeds)
+    return tuple([g.reshape(out.shape + x.shape) for g, x in zip(found, variables, strict=True)])
+
+
+def pull_back(
+    out: Tensor,
+    variables: Sequence[Tensor],
+    count: int,
+    cotangents: Callable[[int, int], NDArray[Any]],
+) -> tuple[Tensor, ...]:
+    """Return the gradients of many cotangents of a recorded tensor; no ``grad`` is touched.
+
+    Args:
+        out: has been recorded, and stays so.
+        variables: require grad.
+        count: number of cotangents.
+        cotangents: ``(start, stop)`` to these cotangents, ``(stop - start, *out.shape)``.
+
+    Returns:
+        By variable ``(count, *variable.shape)``.
+    """
+    found = [np.empty((count, *x.shape), x.dtype) for x in variables]
+    program = _pullback(out, variables) if count > 1 else None
+    at_once = 1 if program is None else max(1, _ROWS_BYTES // _row_bytes(program, out))
+    for start in range(0, count, at_once):
+        stop = min(start + at_once, count)
+        seeds = Tensor(cotangents(start, stop), device=out.device)
+        if program is None:
+            gradients = grad(out, variables, seeds[0], retain_graph=True)
+        else:
+            given = [seeds] if program.slots else []
+            gradients = program.run(given, [True] * len(given))
         for rows, g in zip(found, gradients, strict=True):
-            rows[index] = g.numpy()
+            rows[start:stop] = g.numpy()
     return tuple([Tensor(rows, device=x.device) for rows, x in zip(found, variables, strict=True)])
+
+
+def _pullback(out: Tensor, variables: Sequence[Tensor]) -> Program | None:
+    """Return the program from a cotangent of ``out`` to the gradients, if many may go at once.
+
+    The backward pass is linear in the cotangent, so it can be traced with a placeholder there and
+    evaluated as if per sample, a cotangent a sample. A gradient that is always 0 depends on none.
+    None: a rule reads values, or an op has no shape rule or no meaning per sample, as many of a
+    user's own.
+    """
+    seed = placeholder(out.shape, out.dtype, device=out.device)
+    try:
+        gradients = grad(out, variables, seed, retain_graph=True)
+    except TraceError:
+        return None
+    program = Program.capture(gradients, lambda x: x._cell is seed._cell, None)
+    known = all(i.op.per_sample is not None for i in program.instructions)
+    return program if known else None
+
+
+def _row_bytes(program: Program, out: Tensor) -> int:
+    """Return what one row takes: the cotangent, and every value on the way."""
+    listing = list_values(program, [(out.shape, out.dtype)] * len(program.slots))
+    made = [listing.metas[value] for line in listing.lines for value in line.results]
+    return sum(prod(shape) * dtype.itemsize for shape, dtype in [(out.shape, out.dtype), *made])

@@ -14,10 +14,10 @@ from circuits import execute, sampling, state
 from circuits.circuit import Circuit
 from circuits.compiled_observables import compile_observables
 from circuits.engines.base import Engine
-from circuits.engines.registry import get_engine
+from circuits.engines.registry import engine_for
 from circuits.errors import StateError
 from circuits.observable_base import Observable
-from circuits.run_methods import DEFAULT_ENGINE, coefficients_on, observable_list, variance_of
+from circuits.run_methods import coefficients_on, observable_list, variance_of
 
 # Any in this file: the run methods' keyword arguments, which Circuit checks.
 Source = Circuit | Tensor
@@ -77,7 +77,7 @@ def expectation(
     vector = _state(source, options)
     single = isinstance(observable, Observable)
     compiled = compile_observables(observable_list(observable), state.num_qubits_of(vector))
-    chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+    chosen = engine_for(engine, vector.device)
     coefficients = coefficients_on(compiled, vector.device)
     return execute.expect(vector, coefficients, compiled.terms, chosen, single=single)
 
@@ -97,8 +97,8 @@ def variance(
     """
     if isinstance(source, Circuit):
         return source.variance(observable, engine=engine, **options)
-    chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
-    return variance_of(_normalised(source, "variance needs", options), observable, chosen)
+    vector = _normalised(source, "variance needs", options)
+    return variance_of(vector, observable, engine_for(engine, vector.device))
 
 
 def unitary(circuit: Circuit, **options: Any) -> Tensor:

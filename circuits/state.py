@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 import autodiff as ad
 from autodiff import DTypeError, ShapeError, Tensor
-from autodiff.dispatch import constant
+from autodiff.device import CPU
+from autodiff.dispatch import apply, constant
 from autodiff.dtypes import C64, C128, DType
-from autodiff.node import State
+from autodiff.node import Op, State
 from circuits.errors import StateError
 from circuits.instruction import checked_qubits, listed
 from circuits.plan.memory import require_memory
@@ -45,6 +47,24 @@ def zero_state(num_qubits: int, dtype: DType) -> Tensor:
     if 1 << num_qubits <= _KEPT:
         return _kept_zero_state(num_qubits, dtype)
     return _zero_state(num_qubits, dtype)
+
+
+def zero_state_on(device: str, num_qubits: int, dtype: DType) -> Tensor:
+    """Return |0...0> for a run on a device; a large one is made there and not uploaded."""
+    if device == CPU or 1 << num_qubits <= _KEPT:
+        return zero_state(num_qubits, dtype)
+    made: Tensor = apply(_ZERO_STATE, Tensor(0.0, device=device), size=1 << num_qubits, dtype=dtype)
+    return made
+
+
+def _zeros_and_one(xp: Any, place: Any, size: int, dtype: DType) -> Any:
+    """Make the state; ``place`` says by being there on which device."""
+    amplitudes = xp.zeros(size, dtype)
+    amplitudes[0] = 1
+    return amplitudes
+
+
+_ZERO_STATE = Op("zero_state", _zeros_and_one, None, lambda place, size, dtype: (((size,), dtype),))
 
 
 def initial_state(given: Any, num_qubits: int, dtype: DType) -> Tensor:  # Any: array or Tensor
@@ -198,6 +218,8 @@ def density_matrix_of(state: Tensor, qubits: int | Sequence[int] | None = None) 
     n = num_qubits_of(state)
     kept = checked_qubits("density_matrix", range(n) if qubits is None else listed(qubits), n)
     lead = state.shape[:-1]
+    what = f"a density matrix of {len(kept)} qubits"
+    require_memory(prod(lead) * state.dtype.itemsize << 2 * len(kept), what)
     offset = len(lead)
     rest = [q for q in reversed(range(n)) if q not in kept]
     order = [*range(offset), *[offset + n - 1 - q for q in (*reversed(kept), *rest)]]

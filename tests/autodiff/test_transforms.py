@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import op_checks
 import pytest
+from numpy.typing import NDArray
 
 from autodiff import (
     C128,
@@ -15,13 +18,19 @@ from autodiff import (
     Parameter,
     ShapeError,
     Tensor,
+    concatenate,
+    custom_op,
+    grad,
     hessian,
     hvp,
     jacobian,
     no_grad,
+    transforms,
     value_and_grad,
     vjp,
 )
+from autodiff.dtypes import DIFFERENTIABLE
+from autodiff.table import OPS
 
 X = np.array([0.5, -1.5, 2.0])
 A = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, -1.0]])
@@ -200,6 +209,81 @@ def test_jacobian_of_a_real_result_by_a_complex_argument() -> None:
 def test_jacobian_of_a_complex_result_is_refused() -> None:
     with pytest.raises(GradientError, match=r"jacobian needs a real result.*\.real and \.imag"):
         jacobian(lambda z: z * z, 1j)
+
+
+def by_loop(fn: Callable[..., Tensor], leaves: list[Tensor]) -> list[NDArray[Any]]:
+    """Jacobians from one backward pass an element."""
+    found = []
+    for k in range(fn(*leaves).numel()):
+        out = fn(*leaves).reshape((-1,))
+        found.append([g.numpy() for g in grad(out[k], leaves)])
+    return [np.stack(rows) for rows in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("name", [op.name for op in OPS.values() if op.vjp is not None])
+def test_jacobian_of_every_row_of_the_op_table_is_that_of_a_loop(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows go at once: the pass is traced, and evaluated with one cotangent a sample."""
+    op, sizes = OPS[name], []
+    for sample in op_checks.cases(op):
+        leaves = op_checks.leaves_of(sample)
+        row = op_checks.bound(op, sample)
+
+        def fn(*given: Tensor, row: Callable[..., Any] = row) -> Tensor:
+            made = op_checks.outputs(row(*given))
+            flat = [x.reshape((-1,)) for x in made if x.dtype in DIFFERENTIABLE]
+            parts = [part for x in flat for part in ((x.real, x.imag) if x.dtype == C128 else (x,))]
+            return concatenate(parts)
+
+        size = fn(*leaves).numel() if leaves else 0
+        if size < 2:
+            continue
+        sizes.append(size)
+        found = jacobian(fn, *leaves)
+        by_argument = found if isinstance(found, tuple) else (found,)
+        for got, wanted in zip(by_argument, by_loop(fn, leaves), strict=True):
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-12, atol=1e-14)
+        # Without the loop: a part of the rows at a time gives the same.
+        monkeypatch.setattr(transforms, "_ROWS_BYTES", 1)
+        for one, other in zip(
+            transforms._rows(fn(*leaves), tuple(leaves)), by_argument, strict=True
+        ):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12, atol=1e-14)
+        monkeypatch.undo()
+        assert transforms._pullback(fn(*leaves), tuple(leaves)) is not None
+    assert sizes
+
+
+def scaled(rule: Callable[..., Any], **row: Any) -> Callable[..., Tensor]:
+    return custom_op("scaled", lambda xp, x: 2 * x, rule, **row)
+
+
+#: Ops of the user's own that have no meaning per sample, or no shape rule, or read a cotangent.
+OPAQUE: dict[str, Callable[..., Tensor]] = {
+    "per sample": scaled(lambda gs, outs, ins: 2 * gs[0], meta=lambda x: (x,)),
+    "in the rule": scaled(lambda gs, outs, ins: OPAQUE["per sample"](gs[0])),
+    "values": scaled(lambda gs, outs, ins: Tensor(2 * gs[0].numpy())),
+}
+
+
+@pytest.mark.parametrize("name", OPAQUE)
+def test_jacobian_of_what_cannot_go_at_once_is_that_of_a_loop(name: str) -> None:
+    found = jacobian(lambda x: OPAQUE[name](x) * x, Tensor(X))
+    np.testing.assert_allclose(found.numpy(), np.diag(4 * X))
+
+
+def test_jacobian_is_one_backward_pass() -> None:
+    calls = []
+
+    def rule(gs: Any, outs: Any, ins: Any) -> Tensor:
+        calls.append(gs[0].shape)
+        return gs[0] * 2
+
+    double = scaled(rule)
+    found = jacobian(lambda x: (Tensor(A) @ double(x)).sin(), Tensor(X))
+    np.testing.assert_allclose(found.numpy(), 2 * A * np.cos(A @ (2 * X))[:, None])
+    assert calls == [(3,)]
 
 
 def test_jacobian_of_nothing_has_no_rows() -> None:

@@ -10,7 +10,7 @@ from programs import random_state
 
 import autodiff as ad
 from autodiff import Tensor
-from circuits import Circuit, QubitError, StateError, fidelity, overlap
+from circuits import CapacityError, Circuit, QubitError, StateError, fidelity, overlap
 from circuits.state import (
     bloch_vector_of,
     density_matrix_of,
@@ -112,6 +112,15 @@ def test_bell_pair() -> None:
     assert entropy_of(state, [0]).item() == pytest.approx(np.log(2))
     assert purity_of(state, [1]).item() == pytest.approx(0.5)
     np.testing.assert_allclose(bloch_vector_of(state, 0).numpy(), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("lead", "size"), [((), "512 GiB"), ((3,), r"1\.5 TiB")])
+def test_matrices_that_no_machine_holds_are_refused(lead: tuple[int, ...], size: str) -> None:
+    start = np.zeros((*lead, 1 << 18), np.complex64)
+    start[..., 0] = 1
+    with pytest.raises(CapacityError, match=f"a density matrix of 18 qubits needs {size}"):
+        density_matrix_of(Tensor(start))
+    assert density_matrix_of(Tensor(start), [17, 0]).shape == (*lead, 4, 4)
 
 
 # -- two states ------------------------------------------------------------------------------------
