@@ -13,12 +13,13 @@ from typing import overload
 import numpy as np
 
 from autodiff.device import CPU
-from autodiff.dispatch import apply, traced_constant
-from autodiff.dtypes import DIFFERENTIABLE, is_complex
+from autodiff.dispatch import apply, constant, constant_one, result_of, traced_constant
+from autodiff.dtypes import is_complex
 from autodiff.errors import GradientError, ShapeError, VersionError
 from autodiff.modes import enable_grad, modes, no_grad
-from autodiff.node import Autograd, Cell, History, Node, Queued, Slice, State
+from autodiff.node import Autograd, Cell, History, Node, Queued, State, versions_of
 from autodiff.ops.declare import fit
+from autodiff.slices import Slice, Sums, evaluated
 from autodiff.storage import Storage, next_serial
 from autodiff.table import OPS
 from autodiff.tensors import Operand, Tensor
@@ -28,6 +29,7 @@ Key = int | tuple[int, int]
 Results = dict[Key, tuple[Tensor, Tensor | Slice]]
 
 _accumulating = threading.Lock()  # two threads may accumulate into one leaf
+_recorded, _not_recorded = enable_grad(), no_grad()
 
 
 def run_backward(
@@ -44,19 +46,23 @@ def run_backward(
         )
     seed = make_seed(tensor, gradient)
     sweep = Sweep([(tensor, seed)], retain_graph, create_graph)
-    sweep.run()
-    sweep.install()
+    with sweep.mode:
+        sweep.run()
+        sweep.install()
 
 
 def make_seed(tensor: Tensor, gradient: Operand | None) -> Tensor:
     """Return the cotangent that a pass starts with, or refuse."""
     if gradient is None:
-        if tensor.shape or is_complex(tensor.dtype):
-            what = "take .real or abs() of it" if is_complex(tensor.dtype) else "sum() it"
+        cell = tensor._cell
+        if cell.shape or is_complex(cell.dtype):
+            what = "take .real or abs() of it" if is_complex(cell.dtype) else "sum() it"
             raise GradientError(
                 f"backward() without a gradient needs a real tensor of shape (), got "
                 f"{tensor._label()}. Either {what}, or call backward(gradient=g)."
             )
+        if cell.state is State.CONCRETE and cell.device == CPU:
+            return constant_one(cell.dtype)
         return _filled("ones_like", tensor)
     if not isinstance(gradient, Tensor):
         gradient = Tensor(gradient, device=tensor.device)
@@ -74,11 +80,13 @@ def _filled(name: str, like: Tensor) -> Tensor:
     if like.device != CPU:
         made: Tensor = apply(OPS[name], like.detach())
         return made
-    tensor = Tensor(_FILL[name](like.shape, like.dtype))
+    values = np.empty(like.shape, like.dtype)
+    values.fill(_FILL[name])
+    tensor = constant(values)
     return traced_constant(tensor) if like._cell.state is State.ABSTRACT else tensor
 
 
-_FILL = {"ones_like": np.ones, "zeros_like": np.zeros}
+_FILL = {"ones_like": 1, "zeros_like": 0}
 
 
 class Sweep:
@@ -94,26 +102,26 @@ class Sweep:
         self.seeds = seeds
         self.retain = create_graph if retain_graph is None else retain_graph
         self.create = create_graph
+        self.mode = _recorded if create_graph else _not_recorded
         self.inputs = inputs
-        self.needed = {key_of(x._meta) for x in inputs or ()}
+        self.needed = {key_of(x._meta) for x in inputs} if inputs else set()
         #: cotangents that are complete, with the tensor they belong to
         self.results: Results = {}
+        self.sums = Sums()
         self._started = next_serial()
-        self._given = {id(part) for _, seed in seeds for part in _memory_of(seed._cell)}
+        self._given = {part for _, seed in seeds for part in _memory_of(seed._cell)}
 
     def run(self) -> None:
-        """Compute every cotangent that is asked for; changes no gradient."""
+        """Compute every cotangent that is asked for, in the sweep's mode; changes no gradient."""
         order = self._order()
         if self.inputs is not None:
             order = leading_to(self.needed, order)
         check_versions(order)
-        pending: Results = {}
-        with enable_grad() if self.create else no_grad():
-            for tensor, seed in self.seeds:
-                add_cotangent(pending, tensor, seed)
-            for history in reversed(order):
-                self._propagate(history, pending)
-        self.results.update(pending)
+        pending = self.results  # what is left there at the end belongs to leaves and inputs
+        for tensor, seed in self.seeds:
+            self._add(pending, key_of(tensor._meta), tensor, seed)
+        for history in reversed(order):
+            self._propagate(history, pending)
         if not self.retain:
             for history in order:
                 history.node = None
@@ -123,17 +131,8 @@ class Sweep:
         """Send the cotangents of one node's outputs to its inputs."""
         node = history.node
         assert node is not None
-        gs: list[Tensor | None] = [None] * history.count
-        for index in range(history.count):
-            key = (id(history), index)
-            entry = pending.pop(key, None)
-            if entry is None:
-                continue
-            entry = (entry[0], evaluated(entry[1]))
-            gs[index] = entry[1]
-            if entry[0]._meta.retains_grad or key in self.needed:
-                self.results[key] = entry
-        if all(g is None for g in gs):
+        gs = self._arrived(history, pending)
+        if gs is None:
             return
         outs = [self._output(history, k) for k in range(len(history.cells))]
         assert node.op.vjp is not None
@@ -141,20 +140,49 @@ class Sweep:
         if len(cotangents) != len(node.inputs):
             raise rule_error(node, len(cotangents))
         for x, g in zip(node.inputs, cotangents, strict=True):
-            if g is None or not x._meta.requires_grad:
+            meta = x._meta
+            if g is None or not meta.requires_grad:
                 continue
-            if isinstance(g, Slice):
-                if g.shape == x._cell.shape and g.dtype == x._cell.dtype:
-                    add_cotangent(pending, x, g)
-                    continue
-                g = g.tensor()
-            add_cotangent(pending, x, fit(g, x))
+            if type(g) is not Slice:
+                g = fit(g, x)
+            elif g.shape != x._cell.shape or g.flat._cell.dtype is not x._cell.dtype:
+                g = fit(g.tensor(), x)
+            key = id(meta) if meta.history is None else key_of(meta)
+            if key in pending:
+                self._add(pending, key, x, g)
+            else:
+                pending[key] = (x, g)
+
+    def _add(self, pending: Results, key: Key, x: Tensor, g: Tensor | Slice) -> None:
+        """Add ``g`` to what ``x`` has received so far."""
+        entry = pending.get(key)
+        if entry is None:
+            pending[key] = (x, g)
+            return
+        # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
+        known, total = entry
+        pending[key] = (x if x._meta.retains_grad else known, self.sums.add(total, g))
+
+    def _arrived(self, history: History, pending: Results) -> list[Tensor | None] | None:
+        """Take the cotangents of one node's outputs; None if there are none."""
+        gs: list[Tensor | None] = [None] * history.count
+        found = False
+        for index in range(history.count):
+            key = (id(history), index)
+            entry = pending.pop(key, None)
+            if entry is None:
+                continue
+            found = True
+            tensor, g = entry
+            gs[index] = g = evaluated(g)
+            if tensor._meta.retains_grad or key in self.needed:
+                pending[key] = (tensor, g)
+        return gs if found else None
 
     def _output(self, history: History, index: int) -> Tensor:
         """Return what a rule reads: with history where the rule itself is differentiated again."""
-        cell = history.cells[index]
-        recorded = self.create and index < history.count and cell.dtype in DIFFERENTIABLE
-        return Tensor._wrap(cell, Autograd(True, history, index) if recorded else Autograd())
+        recorded = self.create and index < history.count
+        return result_of(history.cells[index], history if recorded else None, index)
 
     def _order(self) -> list[History]:
         """Histories in an order in which every node stands after those that made its inputs."""
@@ -186,42 +214,42 @@ class Sweep:
 
     def _goal(self) -> History | None:
         """The one history that made every input that is asked for: nothing before it matters."""
-        histories = {id(x._meta.history): x._meta.history for x in self.inputs or ()}
+        if not self.inputs:
+            return None
+        histories = {id(x._meta.history): x._meta.history for x in self.inputs}
         return next(iter(histories.values())) if len(histories) == 1 else None
 
     def install(self) -> None:
-        """Accumulate into leaves and retained intermediates."""
+        """Accumulate into leaves and retained intermediates, in the sweep's mode."""
         queued = bool(modes.queues)
-        with _accumulating, enable_grad() if self.create else no_grad():
+        with _accumulating:
             for tensor, g in self.results.values():
                 meta = tensor._meta
                 if meta.history is not None and not meta.retains_grad:
                     continue
-                present = meta.grad if meta.raw_grad is not None else None
-                if present is not None:
-                    meta.grad = apply(OPS["add"], present, evaluated(g))
-                elif isinstance(g, Slice):
-                    # While ops are queued, its own join the pass that they belong to.
-                    meta.raw_grad = g.tensor() if queued else g
-                else:
-                    meta.raw_grad = self.own(evaluated(g))
+                if meta.raw_grad is not None:
+                    g = self.sums.add(meta.raw_grad, g)
+                elif type(g) is not Slice:
+                    g = self.own(g)
+                # While ops are queued, a slice's own join the pass that they belong to.
+                meta.raw_grad = evaluated(g) if queued else g
 
     def own(self, g: Tensor) -> Tensor:
         """Return ``g`` with memory that no seed, operand or other gradient shares."""
         if g._cell.state is State.ABSTRACT:
             return g  # without memory; a run of the traced program owns what it gives
         memory = _memory_of(g._cell)
-        own = g._cell.strides is None and not self._given.intersection(map(id, memory))
+        own = g._cell.strides is None and self._given.isdisjoint(memory)
         if not (own and _is_fresh(g._cell, self._started)):
             g = apply(OPS["copy"], g)
             memory = _memory_of(g._cell)
-        self._given.update(map(id, memory))
+        self._given.update(memory)
         return g
 
 
-def _memory_of(cell: Cell) -> tuple[Cell | Storage, ...]:
-    """Return what stands for a value's memory: the cell, too, as a pending one has no storage."""
-    return (cell,) if cell.storage is None else (cell, cell.storage)
+def _memory_of(cell: Cell) -> tuple[int, ...]:
+    """Identities that stand for a value's memory: the cell's, too; a pending one has no storage."""
+    return (id(cell),) if cell.storage is None else (id(cell), id(cell.storage))
 
 
 def _is_fresh(cell: Cell, mark: int) -> bool:
@@ -248,33 +276,15 @@ def key_of(meta: Autograd) -> Key:
     return id(meta) if meta.history is None else (id(meta.history), meta.index)
 
 
-def evaluated(g: Tensor | Slice) -> Tensor:
-    """Return a cotangent as a Tensor."""
-    return g.tensor() if isinstance(g, Slice) else g
-
-
-def add_cotangent(pending: Results, x: Tensor, g: Tensor | Slice) -> None:
-    """Add ``g`` to what ``x`` has received so far."""
-    meta = x._meta
-    key = id(meta) if meta.history is None else key_of(meta)
-    entry = pending.get(key)
-    if entry is None:
-        pending[key] = (x, g)
-        return
-    # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
-    known, total = entry
-    both = apply(OPS["add"], evaluated(total), evaluated(g))
-    pending[key] = (x if x._meta.retains_grad else known, both)
-
-
 def check_versions(order: Sequence[History]) -> None:
     """Refuse the pass if a recorded operand, or an output that a rule reads, was changed since."""
     for history in order:
         node = history.node
         assert node is not None
-        for x, version in zip(node.inputs, node.versions, strict=True):
-            if x._cell.version != version:
-                raise _version_error(node, x._label(), x._cell.version, version)
+        if versions_of(node.inputs) != node.versions:
+            for x, version in zip(node.inputs, node.versions, strict=True):
+                if x._cell.version != version:
+                    raise _version_error(node, x._label(), x._cell.version, version)
         for cell, version in zip(history.cells, history.versions, strict=False):
             if cell.version != version:
                 label = f"the output of {node.op.name} of shape {cell.shape}, dtype {cell.dtype}"
@@ -375,8 +385,8 @@ def grad(
     seeds = [(out, make_seed(out, g)) for out, g in zip(outs, cotangents, strict=True)]
     recorded = [(out, seed) for out, seed in seeds if out.requires_grad]
     sweep = Sweep(recorded, retain_graph, create_graph, inputs=ins)
-    sweep.run()
-    with enable_grad() if create_graph else no_grad():
+    with sweep.mode:
+        sweep.run()
         found = tuple([_result(sweep, x) for x in ins])
     return found[0] if isinstance(inputs, Tensor) else found
 

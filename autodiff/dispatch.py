@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from autodiff.ieee import silence
 from autodiff.modes import modes
 from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State, read_all
 from autodiff.pool import pool_of
-from autodiff.queue import queue_of, share
 from autodiff.sites import call_site
 from autodiff.storage import Storage
 from autodiff.tensors import Operand, Tensor
@@ -65,13 +65,15 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         count = len(cells) if op.outputs is None else op.outputs
         history = History(node, cells if op.reads_outputs else (), count)
     if op.outputs == 1:
-        return _result(cells[0], history, 0)
-    return tuple([_result(cell, history, k) for k, cell in enumerate(cells[: op.outputs])])
+        return result_of(cells[0], history, 0)
+    return tuple([result_of(cell, history, k) for k, cell in enumerate(cells[: op.outputs])])
 
 
-def _result(cell: Cell, history: History | None, index: int) -> Tensor:
-    recorded = history is not None and cell.dtype in DIFFERENTIABLE
-    return Tensor._wrap(cell, Autograd(True, history, index) if recorded else Autograd())
+def result_of(cell: Cell, history: History | None, index: int) -> Tensor:
+    """Make a handle on an output, with its history if it can have any."""
+    if history is None or cell.dtype not in DIFFERENTIABLE:
+        return Tensor._wrap(cell, Autograd())
+    return Tensor._wrap(cell, Autograd(True, history, index))
 
 
 def _run(op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Cell, ...]:
@@ -96,8 +98,8 @@ def _run_on_device(
             "Draw on the host, and move the result with .to(device)."
         )
     site = call_site(3)
-    if modes.queues:
-        queue = queue_of(device)
+    if modes.queues is not None:
+        queue = modes.queues(device)
         if op.resident and op.meta is not None:
             return queue.add(op, inputs, attrs, site)
         queue.run()
@@ -141,6 +143,15 @@ def _view_cell(result: Any, source: Cell) -> Cell:  # Any: the backend's array t
     if cell.storage is None:
         return _computed(backend_of(source.device).own(result), source.device)
     return cell
+
+
+def share(cell: Cell, source: Cell, value: Array) -> None:
+    """Make a cell a view of the source's storage, if the value shares its memory."""
+    storage = source.require_storage()
+    spec = backend_of(cell.device).view_of(value, storage.read(cell.device))
+    if spec is not None:
+        cell.storage = storage
+        cell.strides, cell.offset = spec
 
 
 def _trace(
@@ -205,7 +216,20 @@ def _number(x: Operand, dtype: DType) -> Array:
 
 def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype
     """Make a leaf of a host array that nobody else holds; captured programs keep its value."""
-    buffer = backend_of(CPU).own(array)
+    return _constant(_cpu.own(array))
+
+
+def constant_one(dtype: DType) -> Tensor:
+    """Make the leaf 1 of shape (); all of them look at one buffer, as buffers never change."""
+    return _constant(_one(dtype))
+
+
+@cache
+def _one(dtype: DType) -> Array:
+    return _cpu.own(np.ones((), dtype))
+
+
+def _constant(buffer: Array) -> Tensor:
     meta = Autograd()
     meta.kind = Kind.CONSTANT
     return Tensor._wrap(_computed(buffer, CPU), meta)

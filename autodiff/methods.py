@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from autodiff.backward import run_backward
-from autodiff.errors import DTypeError
+from autodiff.errors import DTypeError, GradientError
 from autodiff.modes import is_grad_enabled
+from autodiff.node import Kind
 from autodiff.table import FUNCTIONS, METHODS
 from autodiff.tensors import Operand, Tensor
 
@@ -151,12 +152,22 @@ def _reflected(function: Callable[..., Tensor]) -> Callable[..., Any]:
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Any]:
-    """Make ``p -= lr * p.grad`` update the leaf p under no_grad; elsewhere p is a new result."""
+    """Make ``p -= lr * p.grad`` update the leaf p under no_grad; elsewhere p is a new result.
+
+    Of a Parameter the new result is refused, as in PyTorch: it would leave the Parameter as it is.
+    """
 
     def operator(self: Tensor, other: Any) -> Any:
-        updates = self.requires_grad and self.is_leaf and not is_grad_enabled()
+        updates = self.requires_grad and self.is_leaf
         if not updates or not isinstance(other, _OPERANDS):
             return NotImplemented
+        if is_grad_enabled():
+            if self._meta.kind is not Kind.PARAMETER:
+                return NotImplemented
+            raise GradientError(
+                f"an update in place needs no_grad, got grad mode and {self._label()}. "
+                "Write it under no_grad(), or p.set_(value); p = p + x makes a new Tensor."
+            )
         return self.set_(function(self, other))
 
     return operator

@@ -13,9 +13,10 @@ from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, TraceError
 from autodiff.sites import call_site, line_of
 from autodiff.storage import Storage
-from autodiff.table import FUNCTIONS, OPS
+from autodiff.table import OPS
 
 if TYPE_CHECKING:
+    from autodiff.slices import Slice
     from autodiff.tensors import Tensor
 
 Shape = tuple[int, ...]
@@ -133,11 +134,7 @@ class Node:
         self.op = op
         self.inputs = inputs
         self.attrs = attrs
-        versions: list[int] = []
-        for x in inputs:
-            storage = x._cell.storage
-            versions.append(x._cell.version if storage is None else storage.version)
-        self.versions = versions
+        self.versions = versions_of(inputs)
         self.site = call_site()
 
     @property
@@ -215,7 +212,8 @@ class Cell:
         if self.storage is None:
             raise TraceError(
                 f"a value needs a run, got a placeholder of shape {self.shape}. "
-                "Use it in an angle or a traced function, and give its value when that runs."
+                "Use np.sin, where and other tensor functions in place of math and if; "
+                "the value is given when the circuit or traced function runs."
             )
         return self.storage
 
@@ -248,7 +246,7 @@ class Cell:
 
 def read_all(inputs: Sequence[Tensor]) -> list[Array]:
     """Return the arrays of concrete tensors, each on its device."""
-    arrays = []
+    arrays = []  # loops here, as a comprehension is a call, and each op makes these
     for x in inputs:
         cell = x._cell
         storage = cell.storage
@@ -257,6 +255,15 @@ def read_all(inputs: Sequence[Tensor]) -> list[Array]:
         else:
             arrays.append(storage.read(cell.device))
     return arrays
+
+
+def versions_of(inputs: Sequence[Tensor]) -> list[int]:
+    """Return the present versions of tensors."""
+    versions = []
+    for x in inputs:
+        storage = x._cell.storage
+        versions.append(x._cell.version if storage is None else storage.version)
+    return versions
 
 
 class History:
@@ -275,27 +282,14 @@ class History:
         self.versions = [cell.version for cell in cells] if cells else []
 
 
-class Slice:
-    """A cotangent that is part of a flat one: a Tensor is made of it only when it is read.
+class Deferred:
+    """A gradient that becomes a Tensor when it is read."""
 
-    A circuit with hundreds of scalar Parameters has one flat gradient; a Tensor for each of them
-    would cost more than the gradient itself. The flat tensor has no history.
-    """
-
-    __slots__ = ("dtype", "flat", "shape", "start")
-
-    def __init__(self, flat: Tensor, start: int, shape: Shape) -> None:
-        self.flat = flat
-        self.start = start
-        self.shape = shape
-        self.dtype = flat._cell.dtype
+    __slots__ = ()
 
     def tensor(self) -> Tensor:
         """Return the gradient in memory of its own."""
-        stop = self.start + prod(self.shape)
-        part = FUNCTIONS["getitem"](self.flat, slice(self.start, stop))
-        made: Tensor = FUNCTIONS["copy"](FUNCTIONS["reshape"](part, self.shape))
-        return made
+        raise NotImplementedError
 
 
 class Autograd:
@@ -321,7 +315,7 @@ class Autograd:
     def grad(self) -> Tensor | None:
         """The gradient as a Tensor."""
         gradient = self.raw_grad
-        if isinstance(gradient, Slice):
+        if isinstance(gradient, Deferred):
             gradient = self.raw_grad = gradient.tensor()
         return gradient
 

@@ -68,6 +68,14 @@ class Parameter(Tensor):
         """Whether optimizers update this Parameter."""
         return self._meta.trainable
 
+    @trainable.setter
+    def trainable(self, value: object) -> None:
+        remedy = "unfreeze()" if value else "freeze()"
+        raise ParameterError(
+            f"trainable needs freeze() or unfreeze(), got an assignment of {value!r:.60}. "
+            f"Write p.{remedy}."
+        )
+
     @property
     def uuid(self) -> str:
         """What identifies this Parameter across pickling and processes."""
@@ -93,6 +101,11 @@ class Parameter(Tensor):
 
 def _leaf(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> Tensor:
     """Return the leaf that the Parameter wraps, or refuse."""
+    if isinstance(data, str):
+        raise ParameterError(
+            f"a Parameter needs a starting value, got the text {data!r:.60}. "
+            f"Write Parameter(0.0, name={data!r:.60})."
+        )
     try:
         source = data if isinstance(data, Tensor) else Tensor(data, dtype)
         same = dtype is None or source.dtype == np.dtype(dtype)

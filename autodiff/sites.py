@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 _PACKAGE = str(Path(__file__).parent)
 _COMPREHENSION = re.compile(r"\.<locals>\.<\w+>$")
-
+#: What notebooks (ipykernel) and IPython call a cell's code; there is no such file.
+_CELL = re.compile(r"ipykernel_\d+[/\\]\d+\.py$|^<ipython-input-")
 
 #: A place in the code: the code object, and where in it the frame stood. A plain tuple, as one is
 #: made for every recorded op.
@@ -27,9 +28,13 @@ def line_of(site: Site) -> str:
 
 
 def function_of(site: Site) -> str:
-    """Return a place as ``file:function``, which stays what it is when lines move."""
+    """Return a place as ``file:function``, or ``cell:function`` in a notebook.
+
+    It stays what it is when lines move.
+    """
     code, _ = site
-    return f"{Path(code.co_filename).name}:{_COMPREHENSION.sub('', code.co_qualname)}"
+    file = "cell" if _CELL.search(code.co_filename) else Path(code.co_filename).name
+    return f"{file}:{_COMPREHENSION.sub('', code.co_qualname)}"
 
 
 class _Inside(dict[str, bool]):

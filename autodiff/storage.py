@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
@@ -59,7 +59,7 @@ class Storage:
         self.home = location
         self.origin: Origin | None = None  # of values that the next pass drops
         self.version = version
-        self.serial = next_serial()  # tells backward which storages are older than its pass
+        self.serial = next(_serials)  # tells backward which storages are older than its pass
 
     @property
     def locations(self) -> tuple[str, ...]:
@@ -109,14 +109,14 @@ class Storage:
                 f"a storage needs a value of shape {present.shape}, dtype {present.dtype}, got "
                 f"shape {value.shape}, dtype {value.dtype}. Convert it first."
             )
-        with self._unread("write"):
-            self._install(value, location)
+        with _unread((self,), "write"):
+            self._install(backend_of(location).own(value), location)
 
     @contextmanager
     def update(self, location: str | None = None) -> Iterator[Array]:
         """Hold the storage open: yields a writable copy, installed on leaving, come what may."""
         location = location or self.home
-        with self._unread("open"):
+        with _unread((self,), "open"):
             if location not in self._copies:
                 self._materialise(location)
             value = backend_of(location).writable_copy(self._copies[location])
@@ -129,7 +129,8 @@ class Storage:
             with _lock:
                 self._busy = False
                 # The user may have kept a view of ``value``.
-                self._install(backend_of(location).writable_copy(value), location)
+                own = backend_of(location).own(backend_of(location).writable_copy(value))
+                self._install(own, location)
 
     def rehome(self, location: str) -> None:
         """Make ``location`` the home. The value stays; a graph recorded before is out of date.
@@ -138,7 +139,7 @@ class Storage:
             StorageBusy: ``storage_mut`` holds the storage open.
             StaleHandleError: the value belongs to a pass that is over.
         """
-        with self._unread("move"):
+        with _unread((self,), "move"):
             if location not in self._copies:
                 self._materialise(location)
             self.home = location
@@ -170,20 +171,6 @@ class Storage:
             if self._readers is not None and reader in self._readers:
                 self._readers.remove(reader)
 
-    @contextmanager
-    def _unread(self, action: str) -> Iterator[None]:
-        """Hold the lock at a moment when nobody still has to read the value."""
-        while True:
-            with _lock:
-                if self._busy:
-                    raise self._open_error(action)
-                waiting = list(self._readers or ())
-                if not waiting:
-                    yield
-                    return
-            for reader in waiting:  # from whichever thread it is
-                reader.run()
-
     # -- copies ------------------------------------------------------------------------------------
 
     def clear(self) -> None:
@@ -207,7 +194,7 @@ class Storage:
         return copy
 
     def _install(self, value: Array, location: str) -> None:
-        self._copies = {location: backend_of(location).own(value)}
+        self._copies = {location: value}
         self.version += 1
         if observers:
             observe("write", value)
@@ -215,7 +202,7 @@ class Storage:
     @staticmethod
     def _open_error(action: str) -> StorageBusy:
         return StorageBusy(
-            f"to {action} a storage needs it closed, got one that storage_mut holds open. "
+            f"a storage needs to be closed to {action} it, got one that storage_mut holds open. "
             "Leave the 'with t.storage_mut()' block first, and use the array that it gives."
         )
 
@@ -227,3 +214,43 @@ class Storage:
             f"which was computed on {self.home} in pass {generation} and is gone. Build it inside "
             "the grad_tape, or make it a Parameter."
         )
+
+
+def write_scalars(storages: Sequence[Storage], vector: Array, location: str) -> None:
+    """Install the elements of a vector ``(N,)`` as the values of N storages of shape (): ``write``.
+
+    All are written, or none. They look into one buffer: one of its own costs more than a number.
+
+    Raises:
+        StorageBusy: ``storage_mut`` holds one of the storages open.
+        ShapeError: another shape or dtype than the present values'.
+        StaleHandleError: a value belongs to a pass that is over.
+    """
+    shape, dtype = (len(storages),), vector.dtype
+    present = [storage._any_copy() for storage in storages]
+    if vector.shape != shape or any(x.ndim or x.dtype != dtype for x in present):
+        found = sorted({f"shape {x.shape}, dtype {x.dtype}" for x in present})
+        raise ShapeError(
+            f"{shape[0]} storages of single numbers need a vector of shape {shape} and their dtype,"
+            f" got shape {vector.shape}, dtype {dtype} for {found}. Convert it first."
+        )
+    backend = backend_of(location)
+    with _unread(storages, "write"):
+        parts = backend.scalars(backend.own(vector))
+        for storage, part in zip(storages, parts, strict=True):
+            storage._install(part, location)
+
+
+@contextmanager
+def _unread(storages: Sequence[Storage], action: str) -> Iterator[None]:
+    """Hold the lock at a moment when nobody still has to read the values."""
+    while True:
+        with _lock:
+            if any(storage._busy for storage in storages):
+                raise Storage._open_error(action)
+            waiting = [r for storage in storages if storage._readers for r in storage._readers]
+            if not waiting:
+                yield
+                return
+        for reader in waiting:  # from whichever thread it is
+            reader.run()

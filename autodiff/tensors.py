@@ -169,7 +169,7 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
 
     def zero_grad(self) -> None:
         """Forget the accumulated gradient (sets None)."""
-        self._meta.grad = None
+        self._meta.raw_grad = None
 
     @property
     def name(self) -> str | None:
@@ -250,7 +250,7 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
                 f"set_ needs a value of shape {self.shape}, got shape {given.shape}. "
                 "Reshape it first."
             )
-        if not np.can_cast(given.dtype, self.dtype, "same_kind"):
+        if given.dtype != self.dtype and not np.can_cast(given.dtype, self.dtype, "same_kind"):
             raise DTypeError(
                 f"set_ needs a value that casts to {self.dtype}, got {given.dtype}. "
                 "Take .real, or make a tensor of another dtype."
@@ -271,8 +271,10 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
             if (given.device, given.dtype) == (location, self.dtype):
                 return given._cell.read()
             given = given.numpy()
-        with np.errstate(all="ignore"):
-            return _uploaded(given.astype(self.dtype, copy=False), location)
+        if given.dtype != self.dtype:
+            with np.errstate(all="ignore"):
+                given = given.astype(self.dtype)
+        return _uploaded(given, location)
 
     @contextmanager
     def storage_mut(self) -> Iterator[Array]:

@@ -49,32 +49,44 @@ class Measured:
 
 
 def call_overhead(rounds: int) -> list[Measured]:
-    """Time ``expectation(...).backward()`` on two qubits, four parameters in one or in four."""
-    calls = [smallest_call(split=False), smallest_call(split=True)]
-    whole, apart = interleaved(calls, rounds, 0.3)
+    """Time ``expectation(...).backward()`` on two qubits, four parameters in one or in four.
+
+    The last call builds the observable anew, and reads the gradients.
+    """
+    calls = [smallest_call(split=False), smallest_call(split=True), smallest_call(True, anew=True)]
+    whole, apart, anew = interleaved(calls, rounds, 0.3)
     return [
         Measured("call n=2, a Parameter of 4: median", whole.median * 1e6, "us", 100),
         Measured("call n=2, a Parameter of 4: best", whole.best * 1e6, "us"),
         Measured("call n=2, 4 Parameters: median", apart.median * 1e6, "us", 100),
         Measured("call n=2, 4 Parameters: best", apart.best * 1e6, "us"),
+        Measured("call n=2, new observable, gradients read: median", anew.median * 1e6, "us"),
+        Measured("call n=2, new observable, gradients read: best", anew.best * 1e6, "us"),
     ]
 
 
-def smallest_call(split: bool) -> Callable[[], object]:
-    """Return the call on two qubits with four parameters: in one Parameter, or in four."""
+def smallest_call(split: bool, anew: bool = False) -> Callable[[], object]:
+    """Return the call on two qubits with four parameters: in one Parameter, or in four.
+
+    With ``anew`` it builds its observable and reads the gradients.
+    """
     values = np.array([0.1, 0.2, 0.3, 0.4])
     owned = [qml.Parameter(v) for v in values] if split else [qml.Parameter(values)]
     angles = owned if split else owned[0]
     circuit = qml.Circuit(2)
     for k in range(4):
         circuit.append(("ry", "rz")[k % 2], k // 2, angles[k])
-    observable = qml.PauliSum({"ZZ": 1.0, "IX": 1.0})
+    labels = {"ZZ": 1.0, "IX": 1.0}
+    observable = qml.PauliSum(labels)
     circuit.cx(0, 1)
 
     def call() -> None:
         for parameter in owned:
             parameter.zero_grad()
-        circuit.expectation(observable).backward()
+        circuit.expectation(qml.PauliSum(labels) if anew else observable).backward()
+        if anew:
+            for parameter in owned:
+                assert parameter.grad is not None
 
     return call
 

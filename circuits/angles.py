@@ -155,15 +155,21 @@ def capture_angle(value: Any, where: str) -> float | Angle:  # Any: whatever the
         )
     raise AngleError(
         f"an angle of {where} needs a real number, a Parameter, an Input element or an expression "
-        f"of them, got {type(value).__name__} {value!r:.60}. "
-        "Convert it to a float, or make it a Parameter: Parameter(value)."
+        f"of them, got {type(value).__name__} {value!r:.60}. {_angle_remedy(value)}"
     )
+
+
+def _angle_remedy(value: object) -> str:
+    if type(value).__module__.startswith("qiskit"):
+        return "Make a Parameter with a value: qml.Parameter(0.0, name=...), or use from_qiskit."
+    return "Convert it to a float, or make it a Parameter: Parameter(value)."
 
 
 def _capture_tensor(value: Tensor, where: str) -> Angle:
     if value.numel() != 1:
         raise AngleError(
-            f"an angle of {where} needs one element, got {value._label()}. Index it: w[0]."
+            f"an angle of {where} needs one element, got {value._label()}. "
+            f"Index it: {value.name or 'w'}[0]."
         )
     if is_leaf_slot(value):
         leaf = checked_leaf(value, where)
@@ -285,7 +291,7 @@ def _affine_form(program: Program) -> tuple[dict[Atom, float], float] | None:
         return result
 
     for instruction in program.instructions:
-        element = _element(program, instruction)
+        element = picked_element(program, instruction)
         if element is not None:
             results.append(Linear({element: 1.0}))
             continue
@@ -299,7 +305,7 @@ def _affine_form(program: Program) -> tuple[dict[Atom, float], float] | None:
     return {(program.slots[s], k): c for (s, k), c in form.items()}, form.offset
 
 
-def _element(program: Program, instruction: Instruction) -> tuple[int, int] | None:
+def picked_element(program: Program, instruction: Instruction) -> tuple[int, int] | None:
     """Return (slot, flat element) if the instruction picks one element of a slot."""
     if instruction.op.name != "getitem" or instruction.operands[0].place is not Place.SLOT:
         return None

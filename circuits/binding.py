@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autodiff import Parameter, ShapeError, Tensor
+from autodiff import Parameter, ShapeError, Tensor, no_grad
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
+from autodiff.storage import write_scalars
+from circuits.angle_table import AngleTable
 from circuits.angles import Input
 from circuits.errors import BindingError
 from circuits.stacking import stacked
@@ -27,35 +30,37 @@ class Binding:
     """The operands of the angle table, and the value of every leaf.
 
     Attributes:
-        circuit: whose leaves.
+        table: of the circuit.
         operands: tensors that hold the elements of all leaves, in the table's order.
         num_features: how many of them, at the end, belong to Inputs.
         whole: the first operand holds the elements of all Parameters.
         batch: the common batch size, or None.
     """
 
-    circuit: Circuit
+    table: AngleTable
     operands: tuple[Given, ...]
     num_features: int
     whole: bool
     batch: int | None
 
     @cached_property
+    def _unzipped(self) -> tuple[tuple[Tensor, ...], tuple[bool, ...]]:
+        return tuple([x for x, _ in self.operands]), tuple([flag for _, flag in self.operands])
+
+    @cached_property
     def by_leaf(self) -> Mapping[int, Given]:
-        """The value of each leaf, by the identity of its metadata; only programs ask for it."""
-        parameters = self.circuit.parameters()
+        """The value of each leaf, by the identity of its metadata."""
+        leaves = self.table.leaves
         end = len(self.operands) - self.num_features
         chosen, features = list(self.operands[:end]), self.operands[end:]
         if self.whole:
-            chosen = _split(parameters, chosen[0])
-        leaves = (*parameters, *self.circuit.inputs)
+            chosen = _split(leaves[: len(leaves) - self.num_features], chosen[0])
         pairs = (*chosen, *features)
         return {id(leaf._meta): given for leaf, given in zip(leaves, pairs, strict=True)}
 
     def angles(self) -> Tensor:
         """Return all angles ``(S,)`` or ``(B, S)``."""
-        table = self.circuit.compiled().table
-        return table.evaluate(self.operands, lambda leaf: self.by_leaf[id(leaf._meta)])
+        return self.table.evaluate(*self._unzipped)
 
 
 def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Binding:
@@ -71,6 +76,9 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
     Raises:
         BindingError: missing, unknown or misshapen values, or different batch sizes.
     """
+    compiled = circuit.compiled()
+    if values is None and inputs is None and not circuit.leaves.inputs:
+        return compiled.stored
     parameters = circuit.parameters()
     if not isinstance(inputs, Mapping | None):
         raise BindingError(
@@ -86,7 +94,7 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
         chosen = [_whole(parameters, values, home)]
     whole = values is not None and not isinstance(values, Mapping)
     operands = (*chosen, *features)
-    return Binding(circuit, operands, len(features), whole, common_batch(operands))
+    return Binding(compiled.table, operands, len(features), whole, common_batch(operands))
 
 
 def common_batch(given: Sequence[Given]) -> int | None:
@@ -172,7 +180,7 @@ def _whole(parameters: Sequence[Parameter], values: Any, home: str = CPU) -> Giv
     return value, _has_batch(value, (count,), "values")
 
 
-def _split(parameters: Sequence[Parameter], whole: Given) -> list[Given]:
+def _split(parameters: Sequence[Tensor], whole: Given) -> list[Given]:
     """The part of each Parameter, for expressions that are not affine."""
     tensor, batched = whole
     parts, start = [], 0
@@ -248,21 +256,38 @@ def assign(circuit: Circuit, values: Any) -> None:
     if isinstance(values, Mapping):
         given = resolve(circuit, values)
         pairs = [(p, given[id(p._meta)]) for p in parameters if id(p._meta) in given]
-    else:
-        tensor, batched = _whole(parameters, values)
-        if batched:
-            raise BindingError(
-                f"assign needs values of shape ({tensor.shape[1]},), got {tensor.shape}. "
-                "A batch is given per run, with values=."
-            )
-        pairs = list(
-            zip(parameters, [x for x, _ in _split(parameters, (tensor, False))], strict=True)
+        checked = [(p, _tensor(value, p.dtype, f"parameter {p.name or ''}")) for p, value in pairs]
+        for p, value in checked:
+            if value.shape != p.shape:
+                raise BindingError(
+                    f"assign needs shape {p.shape}, got {value.shape} for {p._label()}. Reshape it."
+                )
+        for p, value in checked:
+            p.set_(value)
+        return
+    whole, batched = _whole(parameters, values)
+    if batched:
+        raise BindingError(
+            f"assign needs values of shape ({whole.shape[1]},), got {whole.shape}. "
+            "A batch is given per run, with values=."
         )
-    checked = [(p, _tensor(value, p.dtype, f"parameter {p.name or ''}")) for p, value in pairs]
-    for p, value in checked:
-        if value.shape != p.shape:
-            raise BindingError(
-                f"assign needs shape {p.shape}, got {value.shape} for {p._label()}. Reshape it."
-            )
-    for p, value in checked:
-        p.set_(value)
+    with no_grad():
+        _install(parameters, whole)
+
+
+def _install(parameters: Sequence[Parameter], whole: Tensor) -> None:
+    """Set all Parameters from a vector. Single numbers of one kind are written together."""
+    storages = [p._writable_storage("assign") for p in parameters]
+    starts = list(accumulate([p.numel() for p in parameters], initial=0))
+    kinds: dict[tuple[DType, str], list[int]] = {}
+    others = []
+    for k, p in enumerate(parameters):
+        if p.shape == () and p._cell.strides is None:
+            kinds.setdefault((p.dtype, p.device), []).append(k)
+        else:
+            others.append((p, whole[starts[k] : starts[k + 1]].reshape(p.shape)))
+    for (dtype, device), places in kinds.items():
+        vector = whole[[starts[k] for k in places]].astype(dtype).to(device)
+        write_scalars([storages[k] for k in places], vector._cell.read(), device)
+    for p, part in others:
+        p.set_(part)

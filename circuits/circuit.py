@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from autodiff import Parameter, Tensor
+from circuits.angle_gradients import AngleGradMethods
 from circuits.angles import Angle, Input, checked_leaf
 from circuits.compiled import Compiled
 from circuits.description import describe, identities
@@ -21,9 +22,11 @@ from circuits.instruction import (
     checked_count,
     checked_ctrl_state,
     checked_instruction,
+    checked_name,
     checked_qubits,
     listed,
 )
+from circuits.jacobian_method import JacobianMethod
 from circuits.leaves import Leaves
 from circuits.measurements import Measurements
 from circuits.plan_methods import PlanMethods
@@ -36,7 +39,7 @@ else:
     _GateMethods = object
 
 
-class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
+class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMethods, _GateMethods):
     """A parametrised quantum circuit on ``num_qubits`` qubits that start in |0...0>.
 
     Every gate of the table is a method, angles first: ``qc.rx(theta, 0)``. Gate calls return the
@@ -47,7 +50,7 @@ class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
         name: shown in drawings and messages.
 
     Raises:
-        QubitError: a width that is not a non-negative integer.
+        QubitError: a width that is no integer from 0 on. CircuitError: a name that is no text.
 
     Example:
         >>> theta = Parameter(0.3, name="theta")
@@ -60,7 +63,7 @@ class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
         self.num_qubits = checked_count(
             num_qubits, 0, "Circuit needs a number of qubits", QubitError
         )
-        self.name = name
+        self.name = checked_name(name)
         self.import_report: Any = None  # Any: what an importer says of where it came from
         self._instructions: list[Instruction] = []
         self.leaves = Leaves()  # registered Parameters and Inputs
@@ -141,7 +144,7 @@ class Circuit(RunMethods, PlanMethods, DrawMethods, _GateMethods):
             BindingError: bindings for Parameters that it lacks, to no Parameter, or another shape.
         """
         if not isinstance(other, Circuit):
-            raise GateError(f"compose needs a Circuit, got {other!r:.60}. Use append for gates.")
+            raise GateError(f"compose needs a Circuit, got {other!r:.40}. See append, from_qiskit.")
         where = range(other.num_qubits) if qubits is None else listed(qubits)
         if len(where) != other.num_qubits:
             raise QubitError(

@@ -98,10 +98,15 @@ def as_coefficient(value: Any) -> Coefficient:  # Any: whatever the user gave
         return value
     if isinstance(value, np.ndarray) and value.shape == ():
         value = value.item()
-    if isinstance(value, numbers.Real):
-        return _finite(float(value))
-    if isinstance(value, numbers.Complex):
-        return _finite(complex(value))
+    try:
+        if isinstance(value, numbers.Real):
+            return _finite(float(value))
+        if isinstance(value, numbers.Complex):
+            return _finite(complex(value))
+    except OverflowError as error:
+        raise ObservableError(
+            f"a coefficient needs a finite number, got one beyond the floats: {error}. Scale it."
+        ) from error
     raise ObservableError(
         "a coefficient needs a number or a real Tensor of one element, got "
         f"{type(value).__name__} {value!r:.60}. Convert it first; the product of Pauli words is @."

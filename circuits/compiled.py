@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from autodiff import Tensor
 from autodiff.dtypes import C64, C128, F32, DType
 from circuits.angle_table import AngleTable
 from circuits.angles import Angle
+from circuits.binding import Binding
 from circuits.instruction import Instruction, TrainableMatrix
 from circuits.lowering import Slot, Source, lower
 from circuits.plan.steps import Plan, Step
@@ -31,6 +33,11 @@ class Compiled:
     table: AngleTable
     matrices: tuple[TrainableMatrix, ...]
     dtype: DType
+
+    @cached_property
+    def stored(self) -> Binding:
+        """The Parameters with the values that they hold; for circuits without Inputs."""
+        return Binding(self.table, tuple([(p, False) for p in self.table.leaves]), 0, False, None)
 
     @classmethod
     def build(

@@ -1,9 +1,16 @@
-"""Observables compiled for one width: what an engine sees, and the Tensor of coefficients."""
+"""Observables compiled for one width: what an engine sees, and the Tensor of coefficients.
+
+What is compiled is kept with the observable. Of a small one made of words and projectors it is also
+found by value, so that a training step may write ``Z(0)`` anew; and what engines derive of its
+operators is found whatever the coefficients are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -11,15 +18,20 @@ from numpy.typing import NDArray
 
 from autodiff import Tensor
 from autodiff.device import CPU
+from autodiff.dispatch import constant
+from autodiff.keys import Key, Recent
 from autodiff.node import State
 from circuits.angle_table import AngleTable, Entries
 from circuits.coefficients import Affine
 from circuits.errors import ObservableError
 from circuits.observable_base import Observable, Operator
-from circuits.plan.terms import Terms
+from circuits.plan.terms import PauliTerm, ProjectorTerm, Terms
 
 _IMAGINARY = 1e-12
 """Imaginary part that counts as rounding, relative to the largest coefficient."""
+
+_SMALL = 64
+"""Number of terms up to which observables are found by value: the search costs less than them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +50,12 @@ class CompiledObservables:
     constants: NDArray[np.float64]
     tensors: tuple[Tensor, ...]
     entries: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-    _table: AngleTable
+    _table: AngleTable | None
+
+    @cached_property
+    def _fixed(self) -> Tensor:
+        """The constants; one Tensor, so that a device gets it once."""
+        return constant(self.constants.copy())
 
     def coefficients(self) -> Tensor:
         """Return the coefficients ``(T,)`` with present values, recorded for the Tensors.
@@ -49,9 +66,11 @@ class CompiledObservables:
         Raises:
             ObservableError: a Tensor on the CPU that makes a coefficient NaN or infinite.
         """
-        pairs = {id(x._meta): (x, False) for x in self.tensors}
-        found = self._table.evaluate(list(pairs.values()), lambda x: pairs[id(x._meta)])
-        if pairs and found.device == CPU and found._cell.state is State.CONCRETE:
+        if self._table is None:
+            return self._fixed
+        single = (False,) * len(self.tensors)
+        found = self._table.evaluate(self.tensors, single)
+        if found.device == CPU and found._cell.state is State.CONCRETE:
             self._refuse_not_finite(found)
         return found
 
@@ -64,6 +83,10 @@ class CompiledObservables:
                 f"expectation needs finite coefficients, got {values[k]} for term {k}, "
                 f"{self.terms.terms[k]}. Check the Tensors that it is made of."
             )
+
+
+_known: Recent[CompiledObservables] = Recent(128)
+_structures: Recent[Terms] = Recent(128)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +110,12 @@ def compile_observables(observables: Sequence[Observable], num_qubits: int) -> C
             not finite, or has an imaginary part above 1e-12 of the observable's largest.
         QubitError: a qubit outside the width.
     """
+    first, others = observables[0] if observables else None, tuple(observables[1:])
+    key = ("compiled", num_qubits, len(others))
+    if isinstance(first, Observable):
+        known: tuple[tuple[Observable, ...], CompiledObservables] | None = first.memo.get(key)
+        if known is not None and all(map(is_, known[0], others)):
+            return known[1]
     for position, observable in enumerate(observables):
         if not isinstance(observable, Observable):
             raise ObservableError(
@@ -96,14 +125,58 @@ def compile_observables(observables: Sequence[Observable], num_qubits: int) -> C
             )
     if not observables:
         raise ObservableError("expectation needs one or more observables, got none. Give Z(0).")
-    first, others = observables[0], tuple(observables[1:])
-    key = ("compiled", num_qubits, len(others))
-    known: tuple[tuple[Observable, ...], CompiledObservables] | None = first.memo.get(key)
-    if known is not None and all(a is b for a, b in zip(known[0], others, strict=True)):
-        return known[1]
-    compiled = _assemble([_check(observable, num_qubits) for observable in observables], num_qubits)
-    first.memo[key] = (others, compiled)
+    compiled = _of_value(observables, num_qubits)
+    observables[0].memo[key] = (others, compiled)
     return compiled
+
+
+def _of_value(observables: Sequence[Observable], num_qubits: int) -> CompiledObservables:
+    """Compile observables; of small ones, what depends on their values alone is found again."""
+    if sum([len(observable._terms) for observable in observables]) > _SMALL:
+        return _compile(observables, num_qubits)
+    value, tensors = _value(observables)
+    found = _known.get((num_qubits, value))
+    if found is not None:
+        return replace(found, tensors=tensors) if tensors else found
+    made = _compile(observables, num_qubits)
+    if _is_light(made.terms):
+        _known.put((num_qubits, value), replace(made, tensors=()) if tensors else made)
+    return made
+
+
+def _is_light(terms: Terms) -> bool:
+    """Whether operators are masks; matrices are not kept for longer than their observables."""
+    return all(isinstance(term, PauliTerm | ProjectorTerm) for term in terms.terms)
+
+
+def _value(observables: Sequence[Observable]) -> tuple[Key, tuple[Tensor, ...]]:
+    """Return a stand-in for observables that names Tensors by number, and these Tensors."""
+    found: dict[int, tuple[int, Tensor]] = {}
+
+    def parts(coefficient: Affine) -> Key:
+        pairs = [
+            (found.setdefault(id(x._meta), (len(found), x))[0], factor)
+            for x, factor in coefficient.parts
+        ]
+        return coefficient.number, tuple(pairs)
+
+    rows = [
+        (
+            observable.width,
+            tuple(
+                [
+                    (operator, parts(c) if isinstance(c, Affine) else c)
+                    for operator, c in observable._terms.items()
+                ]
+            ),
+        )
+        for observable in observables
+    ]
+    return tuple(rows), tuple([x for _, x in found.values()])
+
+
+def _compile(observables: Sequence[Observable], num_qubits: int) -> CompiledObservables:
+    return _assemble([_check(observable, num_qubits) for observable in observables], num_qubits)
 
 
 def _check(observable: Observable, num_qubits: int) -> _Row:
@@ -166,22 +239,33 @@ def _assemble(rows: Sequence[_Row], num_qubits: int) -> CompiledObservables:
     columns = np.array([column for _, column, _ in products], np.int64)
     factors = np.array([factor for _, _, factor in products], np.float64)
     constants = np.concatenate([row.constants for row in rows])
-    leaves = tuple([x for _, x in tensors.values()])
+    table = None
+    if tensors:
+        by_term = Entries.sort(len(constants), places, columns, factors)
+        by_tensor = Entries.sort(len(tensors), columns, places, factors)
+        table = AngleTable(by_term, by_tensor, constants, ())
     return CompiledObservables(
-        Terms(
-            num_qubits,
-            tuple([operator.term() for row in rows for operator in row.operators]),
-            np.repeat(np.arange(len(rows), dtype=np.int64), sizes),
-            len(rows),
-        ),
+        _terms([row.operators for row in rows], num_qubits),
         constants,
-        leaves,
+        tuple([x for _, x in tensors.values()]),
         (places, columns, factors),
-        AngleTable(
-            Entries.sort(places, columns, factors),
-            Entries.sort(columns, places, factors),
-            constants,
-            leaves,
-            (),
-        ),
+        table,
     )
+
+
+def _terms(rows: Sequence[Sequence[Operator]], num_qubits: int) -> Terms:
+    """Return what engines see; that of a few masks is found again, with all that they derived."""
+    sizes = [len(row) for row in rows]
+    key = (num_qubits, tuple(map(tuple, rows))) if sum(sizes) <= _SMALL else None
+    found = None if key is None else _structures.get(key)
+    if found is not None:
+        return found
+    made = Terms(
+        num_qubits,
+        tuple([operator.term() for row in rows for operator in row]),
+        np.repeat(np.arange(len(rows), dtype=np.int64), sizes),
+        len(rows),
+    )
+    if key is not None and _is_light(made):
+        _structures.put(key, made)
+    return made

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,23 +15,21 @@ from autodiff.dtypes import C64, C128, DType
 from circuits import binding, execute, sampling, state
 from circuits.compiled_observables import CompiledObservables, compile_observables
 from circuits.engines.base import Engine
-from circuits.engines.registry import get_engine
+from circuits.engines.registry import engine_for, known_engine
 from circuits.errors import BindingError, EngineError, MeasurementError, ObservableError
 from circuits.observable_base import Observable
 from circuits.plan.light_cone import observed
+from circuits.plan.memory import require_memory
 from circuits.plan.steps import Plan
 from circuits.shots import sampled_expectation
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
 
-DEFAULT_ENGINE = "numba"
-
 # Any in this file: values and inputs are arrays, Tensors or mappings of them; ``binding`` checks.
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """Operands of one evaluation."""
 
     plan: Plan
@@ -66,7 +63,7 @@ class RunMethods:
             float32.
         device: where to run; None: where Parameters and inputs are. The angles' way there and the
             gradients' way back are recorded, counted moves; the result stays there.
-        engine: ``"numba"`` (the default) or ``"reference"``.
+        engine: ``"numba"`` or ``"reference"``, on a GPU ``"cuda"``; the default is the fast one.
     """
 
     num_qubits: int
@@ -82,15 +79,20 @@ class RunMethods:
     ) -> Run:
         circuit = cast("Circuit", self)
         place = None if device is None else canonical_device(device)
-        chosen = get_engine(DEFAULT_ENGINE if engine is None else engine)
+        if engine is not None:
+            known_engine(engine)
         compiled = circuit.compiled()
         precision = checked_dtype(dtype) if dtype is not None else compiled.dtype
         bound = binding.bind(circuit, inputs, values)
         start = state.initial_state(initial_state, self.num_qubits, precision)
-        binding.common_batch([*bound.operands, (start, start.ndim == 2)])
+        if start.ndim == 2:
+            binding.common_batch([*bound.operands, (start, True)])
         matrices = [_as(m.value(), precision) for m in compiled.matrices]
         home = place or (bound.operands[0][0] if bound.operands else start).device
-        angles = bound.angles()
+        chosen = engine_for(engine, home)
+        angles = circuit._kept(bound.angles())
+        if initial_state is None:
+            start = state.zero_state_on(home, self.num_qubits, precision)
         # Without device=, only what is made here moves: the user's tensors stay where they are.
         if place or not isinstance(initial_state, Tensor):
             start = on_device(start, home)
@@ -274,14 +276,15 @@ class RunMethods:
         """
         if "initial_state" in options:
             raise BindingError("unitary_matrix needs no initial_state. Use statevector.")
-        basis = np.eye(1 << self.num_qubits)
         run = self._run(**options)
         if run.angles.ndim == 2:
             raise BindingError(
                 f"unitary_matrix needs a single sample, got a batch of {run.angles.shape[0]}. "
                 "Call it once a sample."
             )
-        rows = Tensor(basis, dtype=run.state.dtype, device=run.angles.device)
+        size, dtype = 1 << self.num_qubits, run.state.dtype
+        require_memory(2 * dtype.itemsize * size**2, f"a unitary of {self.num_qubits} qubits")
+        rows = Tensor(np.eye(size, dtype=dtype), device=run.angles.device)
         return execute.evolve(rows, run.angles, run.matrices, run.plan, run.engine).T
 
     def assign(self, values: Any) -> Circuit:

@@ -166,6 +166,12 @@ def pick(x: Tensor, indices: Sequence[IndexArray], axis: int) -> Tensor:
     return result if len(shape) == 1 else reshape(result, (*before, *shape, *behind))
 
 
+def take_flat(x: Tensor, positions: Tensor) -> Tensor:
+    """Return the elements at positions in flat order, such as ``flat_index`` gives; no check."""
+    result: Tensor = apply(_TAKE, ravel(x), ravel(positions), axis=-1)
+    return reshape(result, positions.shape)
+
+
 @public()
 def take(x: Operand, indices: IndexArray, axis: int | None = None) -> Tensor:
     """Return the elements of x at ``indices`` along an axis, or in flat order without one.

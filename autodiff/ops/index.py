@@ -7,6 +7,7 @@ adjoint writes into zeros. Index arrays become one ``take``, see ``gather``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from operator import index as as_index
 from typing import Any
 
@@ -17,7 +18,7 @@ from autodiff.errors import DTypeError, ShapeError
 from autodiff.node import Attrs, Kind, Op, Shape
 from autodiff.ops.declare import per_input, public, register
 from autodiff.ops.gather import as_index_array, pick
-from autodiff.ops.shape import Axis, behind_batch, some_axes, transpose
+from autodiff.ops.shape import Axis, behind_batch, reshape, some_axes, transpose
 from autodiff.tensors import Operand, Tensor
 
 # Any in this file: an index is what NumPy accepts between brackets.
@@ -66,6 +67,38 @@ _SCATTER: Op = register(
         doc="Return zeros of a shape with x written at a basic index: the adjoint of getitem.",
     )
 )
+
+
+_PART: Op = register(
+    Op(
+        "part",
+        lambda xp, x, start, shape, lead=0: xp.array(
+            x[..., start : start + prod(shape)].reshape((*x.shape[:lead], *shape))
+        ),
+        per_input(
+            lambda g, outs, x, start, shape, lead=0: apply(
+                _SCATTER,
+                reshape(g, (*x.shape[:lead], -1)),
+                index=(..., slice(start, start + prod(shape))),
+                shape=x.shape,
+            )
+        ),
+        lambda meta, start, shape, lead=0: (((*meta[0][:lead], *shape), meta[1]),),
+        per_sample=behind_batch,
+        samples=lambda draw: [
+            ((draw(6),), {"start": 2, "shape": (2, 2)}),
+            ((draw(3),), {"start": 1, "shape": ()}),
+            ((draw(3),), {"start": 3, "shape": (2, 0)}),
+        ],
+        doc="Return elements of a flat x, from one on, in a shape and in memory of their own.",
+    )
+)
+
+
+def part(x: Tensor, start: int, shape: Shape) -> Tensor:
+    """Return ``x[start : start + prod(shape)].reshape(shape)``, copied, in one op."""
+    made: Tensor = apply(_PART, x, start=start, shape=shape)
+    return made
 
 
 def _indexed_shape(shape: Shape, index: Index) -> Shape:

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import pytest
 
-from autodiff import F32, DTypeError, Tensor, no_grad
+from autodiff import F32, DTypeError, GradientError, Parameter, Tensor, no_grad
 from autodiff.methods import COMPARISONS, OPERATORS
 
 A, B = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 2.0], [0.5, 4.0]])
@@ -106,6 +106,14 @@ def test_in_place_operator_of_anything_else_makes_a_new_tensor() -> None:
     total += p
     assert total.requires_grad
     assert first.item() == 0.0
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_update_of_a_parameter_in_grad_mode_is_refused(name: str) -> None:
+    p = Parameter(A)
+    with pytest.raises(GradientError, match="needs no_grad, got grad mode and Parameter"):
+        getattr(operator, f"i{name}")(p, B)
+    assert np.array_equal(p.numpy(), A)
 
 
 def test_update_in_place_with_a_foreign_operand_is_a_type_error() -> None:

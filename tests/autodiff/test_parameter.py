@@ -47,6 +47,11 @@ def test_try_new_never_raises_for_invalid_input(name: str) -> None:
     assert isinstance(error, ParameterError)
 
 
+def test_name_in_place_of_a_value_is_refused_with_the_way_to_write_it() -> None:
+    with pytest.raises(ParameterError, match=r"Write Parameter\(0\.0, name='theta'\)"):
+        Parameter("theta")
+
+
 def test_try_new_gives_a_parameter_and_no_error() -> None:
     parameter, error = Parameter.try_new(0.5, name="theta")
     assert error is None
@@ -83,6 +88,16 @@ def test_frozen_parameter_still_receives_gradients() -> None:
     (p * p).backward()
     (p * p).backward()
     assert (p.trainable, p.requires_grad, p.grad.item()) == (False, True, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"), [(False, r"p\.freeze\(\)"), (True, r"p\.unfreeze\(\)")]
+)
+def test_trainable_is_not_assigned(value: bool, remedy: str) -> None:
+    p = Parameter(2.0)
+    with pytest.raises(ParameterError, match=f"got an assignment of {value}. Write {remedy}"):
+        p.trainable = value
+    assert p.trainable
 
 
 def test_unfreeze_restores_updates_and_recording() -> None:

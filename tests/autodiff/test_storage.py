@@ -14,11 +14,12 @@ from autodiff import (
     StorageBusy,
     Tensor,
     stats,
+    trace_reads,
 )
 from autodiff.backends.emulated_backend import EmulatedFailure
 from autodiff.device import backend_of
 from autodiff.sites import call_site
-from autodiff.storage import Origin, Storage, next_serial
+from autodiff.storage import Origin, Storage, next_serial, write_scalars
 
 
 def make(value: list[float]) -> Storage:
@@ -151,7 +152,7 @@ def test_serials_tell_older_storages_from_younger_ones() -> None:
 # -- several locations -----------------------------------------------------------------------------
 
 
-def resident(value: list[float], device: str = "emulated") -> Storage:
+def resident(value: float | list[float], device: str = "emulated") -> Storage:
     """A value that lives on a device only."""
     return Tensor(value, device=device)._cell.storage
 
@@ -239,7 +240,7 @@ class Reading:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self.seen: list[list[float]] = []
+        self.seen: list[float | list[float]] = []
 
     def run(self) -> None:
         self.seen.append(self.storage.read("cpu").tolist())
@@ -264,6 +265,83 @@ def test_reader_of_an_open_storage_is_refused() -> None:
     storage = make([1.0])
     with storage.update(), pytest.raises(StorageBusy, match="storage_mut holds open"):
         storage.add_reader(Reading(storage))
+
+
+# -- many values of one buffer ---------------------------------------------------------------------
+
+
+def numbers(*values: float) -> list[Storage]:
+    return [Storage(np.array(value), "cpu") for value in values]
+
+
+def test_elements_of_a_vector_are_written_as_values_of_their_own() -> None:
+    storages = numbers(1.0, 2.0)
+    before = storages[0].read("cpu")
+    vector = np.array([3.0, 4.0])
+    write_scalars(storages, vector, "cpu")
+    assert [s.read("cpu").tolist() for s in storages] == [3.0, 4.0]
+    assert [s.version for s in storages] == [1, 1]
+    assert [s.read("cpu").shape for s in storages] == [(), ()]
+    assert not any(s.read("cpu").flags.writeable for s in storages)
+    assert before.tolist() == 1.0
+
+
+def test_scalars_on_a_device_are_one_buffer_and_no_move() -> None:
+    storages = [resident(1.0), resident(2.0)]
+    storages[0].read("cpu")
+    vector = resident([3.0, 4.0]).read("emulated")
+    made = stats("emulated").allocations, stats("emulated").uploads
+    write_scalars(storages, vector, "emulated")
+    assert storages[0].locations == ("emulated",)
+    assert (stats("emulated").allocations - made[0], stats("emulated").uploads - made[1]) == (1, 0)
+    assert [s.read("cpu").tolist() for s in storages] == [3.0, 4.0]
+
+
+def test_vector_that_somebody_may_write_is_copied() -> None:
+    storages = numbers(1.0, 2.0)
+    larger = np.array([3.0, 4.0, 5.0])
+    write_scalars(storages, larger[:2], "cpu")
+    larger[:] = 9.0
+    assert [s.read("cpu").tolist() for s in storages] == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("vector", "last"),
+    [
+        (np.zeros(3), np.array(2.0)),
+        (np.zeros((2, 1)), np.array(2.0)),
+        (np.zeros(2, np.float32), np.array(2.0)),
+        (np.zeros(2), np.array([2.0])),
+        (np.zeros(2), np.float32(2.0)),
+    ],
+)
+def test_vector_that_does_not_fit_changes_nothing(vector: np.ndarray, last: np.ndarray) -> None:
+    storages = [*numbers(1.0), Storage(np.asarray(last), "cpu")]
+    with pytest.raises(ShapeError, match="2 storages of single numbers need a vector of shape"):
+        write_scalars(storages, vector, "cpu")
+    assert [s.version for s in storages] == [0, 0]
+
+
+def test_one_open_storage_keeps_all_from_being_written() -> None:
+    storages = numbers(1.0, 2.0)
+    with storages[1].update(), pytest.raises(StorageBusy, match="closed to write it"):
+        write_scalars(storages, np.array([3.0, 4.0]), "cpu")
+    assert (storages[0].version, storages[0].read("cpu").tolist()) == (0, 1.0)
+
+
+def test_readers_of_all_run_before_the_first_changes() -> None:
+    storages = numbers(1.0, 2.0)
+    readers = [Reading(storage) for storage in storages]
+    for storage, reader in zip(storages, readers, strict=True):
+        storage.add_reader(reader)
+    write_scalars(storages, np.array([3.0, 4.0]), "cpu")
+    assert [reader.seen for reader in readers] == [[1.0], [2.0]]
+
+
+def test_write_of_many_is_traced_one_by_one() -> None:
+    with trace_reads() as trace:
+        write_scalars(numbers(1.0, 2.0), np.array([3.0, 4.0]), "cpu")
+    assert (trace.count("write"), trace.nbytes("write")) == (2, 16)
 
 
 # -- values of a pass that is over -----------------------------------------------------------------

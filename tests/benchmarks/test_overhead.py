@@ -25,9 +25,10 @@ def test_shuffled_circuits_have_the_same_gates_in_another_order() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("anew", [False, True])
 @pytest.mark.parametrize("split", [False, True])
-def test_smallest_call_runs(split: bool) -> None:
-    smallest_call(split)()
+def test_smallest_call_runs(split: bool, anew: bool) -> None:
+    smallest_call(split, anew)()
 
 
 @pytest.mark.slow

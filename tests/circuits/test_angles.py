@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import qiskit.circuit
 
 import autodiff as ad
 from autodiff import Parameter, Tensor, no_grad
@@ -179,7 +180,8 @@ def test_the_refusal_says_what_to_do() -> None:
         (lambda: ad.abs(Parameter(1j)) * Input("x", 1)[0], "needs float32 or float64 leaves"),
         (lambda: 1j * Parameter(A), "needs a real expression"),
         (lambda: Parameter([0.1, 0.2]), r"needs one element, got .*shape \(2,\)"),
-        (lambda: Input("x", 2), r"needs one element, got Input 'x'"),
+        (lambda: Input("x", 2), r"needs one element, got Input 'x'.* Index it: x\[0\]"),
+        (lambda: qiskit.circuit.Parameter("t"), r"or use from_qiskit"),
         (lambda: MYSTERY(Parameter(A)), "evaluated per sample needs .* got 'mystery'"),
         (lambda: "0.5", "needs a real number, a Parameter.*got str"),
         (lambda: 10**400, "needs a finite number, got int 1000"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import autodiff as ad
 from autodiff import Parameter, Tensor
 from circuits import BindingError, Circuit, Input, Z
+from circuits.binding import bind
 
 ENGINE = "reference"
 
@@ -32,6 +34,18 @@ def expected(a: Any, w0: Any, w1: Any) -> Any:
 def close(actual: Any, wanted: Any) -> None:
     assert actual.shape == wanted.shape
     np.testing.assert_allclose(actual, wanted, rtol=0, atol=1e-14)
+
+
+def test_stored_values_are_bound_once() -> None:
+    circuit, *_ = three()
+    first = bind(circuit, None, None)
+    assert bind(circuit, None, None) is first
+    circuit.rx(Parameter(0.5), 0)
+    second = bind(circuit, None, None)
+    assert len(second.operands) == len(first.operands) + 1
+    circuit.rx(Input("x", 1)[0], 0)
+    with pytest.raises(BindingError, match="missing"):
+        bind(circuit, None, None)
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -164,6 +178,47 @@ def test_assignments_are_all_or_none(values: Any) -> None:
     with pytest.raises(BindingError, match="need"):
         circuit.assign(values)
     assert (a.item(), w.tolist()) == (0.1, [0.2, 0.3])
+
+
+def test_single_numbers_of_one_kind_are_assigned_together() -> None:
+    base = Tensor([0.1, 0.2])
+    near = [Parameter(0.1), Parameter([0.2, 0.3]), Parameter(np.float32(0.4)), Parameter(base[1])]
+    far = [Parameter(Tensor(0.1 * k, device="emulated")) for k in range(5)]
+    circuit = Circuit(1).register(*far[:3], *near, *far[3:])
+    ad.reset_stats()
+    circuit.assign(np.arange(10.0) / 4)
+    assert ad.stats("emulated").uploads == 1
+    assert [p.item() for p in far] == [0.0, 0.25, 0.5, 2.0, 2.25]
+    assert [p.tolist() for p in near] == [0.75, [1.0, 1.25], 1.5, 1.75]
+    assert [p._cell.version for p in (*near, *far)] == [1] * 9
+    assert near[2].dtype == np.float32
+    assert base.tolist() == [0.1, 1.75]
+
+
+def test_assigned_array_and_tensor_stay_apart_from_the_parameters() -> None:
+    first, second = Parameter(0.1), Parameter(0.2)
+    circuit = Circuit(1).register(first, second)
+    array = np.array([1.0, 2.0])
+    circuit.assign(array)
+    array[:] = 0.0
+    assert [first.item(), second.item()] == [1.0, 2.0]
+    given = Tensor([3.0, 4.0], requires_grad=True)
+    circuit.assign(given)
+    first.set_(5.0)
+    assert given.tolist() == [3.0, 4.0]
+    assert (second.item(), second.requires_grad, second.grad) == (4.0, True, None)
+
+
+@pytest.mark.parametrize("broken", ["repeats elements", "storage_mut holds open"])
+def test_parameter_that_cannot_be_written_leaves_all_as_they_were(broken: str) -> None:
+    first, last = Parameter(0.1), Parameter(0.2)
+    repeated = Parameter(Tensor([0.3]).broadcast_to((2,)))
+    extra = [repeated] if broken == "repeats elements" else []
+    circuit = Circuit(1).register(first, *extra, last)
+    held = nullcontext() if extra else last.storage_mut()
+    with held, pytest.raises((ad.ShapeError, ad.StorageBusy), match=broken):
+        circuit.assign(np.ones(2 + 2 * len(extra)))
+    assert (first.item(), last.item()) == (0.1, 0.2)
 
 
 def test_a_batch_cannot_be_assigned() -> None:

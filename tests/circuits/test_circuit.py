@@ -9,6 +9,7 @@ from typing import Any
 import dense
 import numpy as np
 import pytest
+from qiskit.circuit.library import HGate
 from random_circuits import random_case
 
 from autodiff import Parameter, Tensor
@@ -94,7 +95,9 @@ BAD: list[tuple[Callable[[Circuit], Any], type[CircuitError], str]] = [
     (lambda c: c.append(Circuit(1), [0, 1]), QubitError, "compose needs 1 qubits, got 2"),
     (lambda c: c.append(Circuit(2), [0, 0]), QubitError, "compose needs distinct qubits"),
     (lambda c: c.compose(Circuit(3)), QubitError, "compose needs integer qubits .*got 2"),
-    (lambda c: c.compose("x"), GateError, "compose needs a Circuit, got 'x'"),
+    (lambda c: Circuit(2, 2), CircuitError, r"name needs text, got 2\..*measure\(qubit, bit\)"),
+    (lambda c: c.append(HGate(), [0]), GateError, "got Instruction.* Give the name as text"),
+    (lambda c: c.compose("x"), GateError, "compose needs a Circuit, got 'x'.*from_qiskit"),
     (lambda c: c.rx(Parameter(1j), 0), AngleError, "float32 or float64"),
     (lambda c: c.rx([0.1], 0), AngleError, "needs a real number"),
     (lambda c: c.unitary([[1, 1], [0, 1]], 0), GateError, "needs a unitary matrix"),

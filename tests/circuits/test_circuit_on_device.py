@@ -104,7 +104,26 @@ def test_forward_and_backward_are_one_launch_in_graph_mode() -> None:
 def test_circuit_op_runs_once() -> None:
     run("emulated", None, graph=True)
     names = ("expectation", "expectation_vjp", "assemble_angles", "assemble_angles_vjp")
-    assert [emulated().executions[name] for name in names] == [1, 1, 1, 1]
+    # Angles are assembled of leaves and of x[0] * phi, which takes phi from the Parameters.
+    assert [emulated().executions[name] for name in names] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "assembled"), [([[0.1, 0.2, 0.3]], 0), ([[0.1], [0.2], [0.3]], 1)]
+)
+def test_angles_in_order_cost_no_op_of_their_own(values: list[list[float]], assembled: int) -> None:
+    owned = [Parameter(Tensor(value, device="emulated")) for value in values]
+    qc = Circuit(3)
+    for k, angle in enumerate([p[j] for p in owned for j in range(p.numel())]):
+        qc.rx(angle, k)
+    emulated().reset()
+    qc.expectation(Z(0) @ Z(1) @ Z(2), engine="reference").backward()
+    names = ("expectation", "expectation_vjp", "assemble_angles", "assemble_angles_vjp")
+    assert [emulated().executions[name] for name in names] == [1, 1, assembled, 0]
+    found = [x for p in owned if p.grad is not None for x in p.grad.tolist()]
+    c, s = np.cos([0.1, 0.2, 0.3]), np.sin([0.1, 0.2, 0.3])
+    wanted = [-s[0] * c[1] * c[2], -s[1] * c[0] * c[2], -s[2] * c[0] * c[1]]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 READINGS: dict[str, Callable[[Circuit], Any]] = {

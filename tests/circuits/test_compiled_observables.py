@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import ref
 
 import dense
 import numpy as np
@@ -12,7 +16,7 @@ from programs import random_hermitian
 from scipy.sparse import csr_array
 
 from autodiff import F32, F64, Parameter
-from circuits.compiled_observables import CompiledObservables, compile_observables
+from circuits.compiled_observables import CompiledObservables, _known, compile_observables
 from circuits.engines.reference import term_values
 from circuits.errors import ObservableError, QubitError
 from circuits.observable_base import Observable
@@ -160,7 +164,86 @@ def test_second_call_is_remembered() -> None:
     assert compile_observables([a], 2) is not compiled
     assert compile_observables([a], 3).terms.num_qubits == 3
     assert compile_observables([a, b], 2) is compiled
-    assert compile_observables([a, Projector("01")], 2) is not compiled
+    assert compile_observables([a, Projector("10")], 2) is not compiled
+
+
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        lambda: [Z(0)],
+        lambda: [Z(0) + 0.5 * X(1), 2 * Projector("01")],
+        lambda: [PauliSum({"ZZ": 1.0, "IX": 0.5})],
+    ],
+)
+def test_equal_observables_are_compiled_once(fresh: Callable[[], list[Observable]]) -> None:
+    first = compile_observables(fresh(), 2)
+    hits, misses = _known.hits, _known.misses
+    for _ in range(3):
+        assert compile_observables(fresh(), 2) is first
+    assert (_known.hits, _known.misses) == (hits + 3, misses)
+
+
+def test_equal_observables_of_other_tensors_share_all_but_these() -> None:
+    a, b = Parameter(0.3), Parameter(0.4)
+    first = compile_observables([a * Z(0) + 2 * (b * X(1)) + Y(0)], 2)
+    second = compile_observables([b * Z(0) + 2 * (a * X(1)) + Y(0)], 2)
+    assert second.terms is first.terms
+    assert (first.coefficients().tolist(), second.coefficients().tolist()) == (
+        [0.3, 0.8, 1.0],
+        [0.4, 0.6, 1.0],
+    )
+    second.coefficients()[0].backward()
+    assert a.grad is not None
+    assert b.grad is not None
+    assert (a.grad.item(), b.grad.item()) == (0.0, 1.0)
+    same = compile_observables([a * Z(0) + 2 * (a * X(1)) + Y(0)], 2)
+    assert same.coefficients().tolist() == [0.3, 0.6, 1.0]
+
+
+def test_what_is_kept_by_value_holds_no_tensors() -> None:
+    coefficient = Parameter(0.3)
+    gone = ref(coefficient)
+    compile_observables([coefficient * Y(0)], 1)
+    del coefficient
+    gc.collect()
+    assert gone() is None
+
+
+def test_terms_are_found_whatever_the_numbers_are() -> None:
+    first = compile_observables([Z(0) + 0.25 * X(1)], 2)
+    second = compile_observables([Z(0) + 0.75 * X(1)], 2)
+    assert second.terms is first.terms
+    assert second.constants.tolist() == [1.0, 0.75]
+    assert compile_observables([0 * Z(0) + 0.75 * X(1)], 2).terms is not first.terms
+
+
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        lambda: Hermitian(np.diag([1.0, -1.0]), [0]),
+        lambda: SparseHermitian(csr_array(np.diag([1.0, -1.0]))),
+        lambda: PauliSum({format(k, "08b").translate({48: "I", 49: "Z"}): 1.0 for k in range(65)}),
+    ],
+)
+def test_matrices_and_long_sums_are_not_kept_by_value(fresh: Callable[[], Observable]) -> None:
+    width = fresh().width or 1
+    first, second = (compile_observables([fresh()], width) for _ in range(2))
+    assert second.terms is not first.terms
+
+
+def test_equal_observables_of_another_width_are_refused() -> None:
+    compile_observables([PauliSum({"ZZ": 1.0})], 2)
+    with pytest.raises(ObservableError, match="of width 2"):
+        compile_observables([PauliSum({"ZZ": 1.0})], 3)
+
+
+def test_threads_find_the_same() -> None:
+    def compiled(k: int) -> float:
+        found = compile_observables([float(k % 300) * Z(0)], 1)
+        return float(found.constants.sum())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(compiled, range(3000))) == [float(k % 300) for k in range(3000)]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from qiskit.quantum_info import SparsePauliOp
 from autodiff import DeviceUnavailable, GradientError, Parameter, Tensor
 from circuits import (
     BindingError,
+    CapacityError,
     Circuit,
     EngineError,
     Hermitian,
@@ -228,6 +229,14 @@ def test_batches_have_no_single_matrix() -> None:
     circuit = Circuit(1).rx(Input("x", 1)[0], 0)
     with pytest.raises(BindingError, match="a single sample, got a batch of 3"):
         circuit.unitary(inputs={"x": np.zeros((3, 1))}, engine="reference")
+
+
+@pytest.mark.parametrize(("num_qubits", "dtype", "size"), [(20, None, 32), (21, "complex64", 64)])
+def test_matrices_that_no_machine_holds_are_refused(
+    num_qubits: int, dtype: str | None, size: int
+) -> None:
+    with pytest.raises(CapacityError, match=rf"a unitary of {num_qubits} qubits needs {size} TiB"):
+        Circuit(num_qubits).h(0).unitary(dtype=dtype)
 
 
 def test_batches_of_states_and_inputs_must_agree() -> None:

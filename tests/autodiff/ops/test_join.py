@@ -9,7 +9,7 @@ import pytest
 
 from autodiff import Parameter, Program, Tensor, gradcheck
 from autodiff.errors import ShapeError
-from autodiff.ops.join import array_split, concatenate, split, stack
+from autodiff.ops.join import array_split, concatenate, flat_elements, split, stack
 
 RNG = np.random.default_rng(3)
 A, B, C = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 0)), RNG.normal(size=(2, 4)) * 1j
@@ -99,3 +99,10 @@ def test_pieces_are_views(function: Any, sections: Any, axis: int) -> None:
 def test_refusal(call: Any, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("scalars", [False, True])
+def test_flat_elements_of_arrays(scalars: bool) -> None:
+    arrays = [np.array(1.0), np.array(2.0)] if scalars else [np.array(1.0), A, np.zeros(0)]
+    flat = flat_elements(np, arrays, scalars)
+    np.testing.assert_array_equal(flat, np.concatenate([a.ravel() for a in arrays]))
