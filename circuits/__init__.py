@@ -3,8 +3,14 @@
 from autodiff import Parameter, Tensor
 from autodiff.sites import register_library
 from circuits.angles import Angle, Input
+from circuits.audit import audit_gradients
 from circuits.circuit import Circuit
-from circuits.drawing.states import save_bloch_plot, save_probability_plot
+from circuits.drawing.states import (
+    bloch_plot,
+    probability_plot,
+    save_bloch_plot,
+    save_probability_plot,
+)
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.errors import (
     AngleError,
@@ -78,6 +84,8 @@ __all__ = [
     "X",
     "Y",
     "Z",
+    "audit_gradients",
+    "bloch_plot",
     "bloch_vector",
     "counts",
     "density_matrix",
@@ -90,6 +98,7 @@ __all__ = [
     "marginal",
     "overlap",
     "probabilities",
+    "probability_plot",
     "purity",
     "sample",
     "save_bloch_plot",

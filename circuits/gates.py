@@ -273,10 +273,14 @@ def gate(name: str) -> Gate:
     if isinstance(name, str) and name in _NAMES:
         return GATES[_NAMES[name]]
     close = get_close_matches(str(name).lower(), _NAMES, n=3)
-    hint = (
-        f"Did you mean {' or '.join(map(repr, close))}?" if close else "circuits.GATES lists them."
+    hint = "circuits.GATES lists them."
+    if not isinstance(name, str):
+        hint = "Give the name as text, such as 'cx'."
+    elif close:
+        hint = f"Did you mean {' or '.join(map(repr, close))}?"
+    raise GateError(
+        f"gate name needs one of the {len(GATES)} standard gates, got {name!r:.60}. {hint}"
     )
-    raise GateError(f"gate name needs one of the {len(GATES)} standard gates, got {name!r}. {hint}")
 
 
 # Any: arrays, or matrices of a layer above that can be conjugated and transposed.

@@ -236,6 +236,16 @@ def checked_count(given: Any, least: int | None, needs: str, error: type[Circuit
     return number
 
 
+def checked_name(name: Any) -> str | None:
+    """Return a circuit's name, or refuse; Any: where Qiskit has a number of classical bits."""
+    if name is not None and not isinstance(name, str):
+        raise CircuitError(
+            f"a circuit's name needs text, got {name!r:.60}. "
+            "Classical bits are not declared: measure(qubit, bit)."
+        )
+    return name
+
+
 def checked_ctrl_state(name: str, ctrl_state: int | str | None, num_controls: int) -> int:
     """Return the control state as bits; None means all ones, text is q[k-1]...q[0]."""
     top = (1 << num_controls) - 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.angles import Angle
 from circuits.instruction import Instruction
+from circuits.occurrences import symbolic_angles
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,6 @@ def shift_rule(frequencies: Sequence[float]) -> ShiftRule:
 def slot_rules(instructions: Sequence[Instruction]) -> list[ShiftRule]:
     """Return the rule of every symbolic angle, in the order of the angle table's slots."""
     return [
-        shift_rule(step.gate.frequencies(index, controlled=bool(step.controls)))
-        for step in instructions
-        for index, angle in enumerate(step.angles)
-        if isinstance(angle, Angle)
+        shift_rule(o.instruction.gate.frequencies(o.slot, controlled=bool(o.instruction.controls)))
+        for o in symbolic_angles(instructions)
     ]
