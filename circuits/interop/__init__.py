@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from circuits.errors import ConversionError
+from circuits.observable_base import Observable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -55,21 +58,29 @@ def from_qiskit(
     return import_circuit(qc, inputs, values, evolution)
 
 
-def to_qiskit(circuit: Circuit) -> Any:
-    """Export a circuit with its symbols; importing the result gives the same operations.
+def to_qiskit(source: Circuit | Observable, num_qubits: int | None = None) -> Any:
+    """Export a circuit with its symbols, or an observable.
 
-    A Parameter keeps its name and identity; an Input, or a Parameter of several elements, becomes
-    a ParameterVector. Expressions stay expressions; a trainable matrix enters with its present
-    numbers. Qiskit lists the symbols sorted by name, not in our order.
+    Importing the result of a circuit gives the same operations. A Parameter keeps its name and
+    identity; an Input, or a Parameter of several elements, becomes a ParameterVector. Expressions
+    stay expressions; a trainable matrix enters with its present numbers. Qiskit lists the symbols
+    sorted by name, not in our order.
+
+    An observable's coefficients enter with their present values.
 
     Args:
-        circuit: a Circuit.
+        source: a Circuit, or any observable.
+        num_qubits: width of an observable's operator; by default its own, or the smallest that
+            fits.
 
     Returns:
-        A ``qiskit.QuantumCircuit``.
+        A ``qiskit.QuantumCircuit``; of an observable a ``SparsePauliOp``, with projectors a
+        ``SparseObservable``, with matrices an ``Operator``.
 
     Raises:
         ConversionError: an expression that Qiskit does not have, or two symbols of one name.
+        ObservableError: the observable has another fixed width.
+        QubitError: a qubit of the observable lies outside the width.
 
     Example:
         >>> from circuits import Circuit, Parameter
@@ -77,9 +88,18 @@ def to_qiskit(circuit: Circuit) -> Any:
         >>> to_qiskit(Circuit(1).rx(2 * theta, 0)).parameters
         ParameterView([Parameter(theta)])
     """
+    if isinstance(source, Observable):
+        from circuits.interop.qiskit.observables import observable_to_qiskit
+
+        return observable_to_qiskit(source, num_qubits)
+    if num_qubits is not None:
+        raise ConversionError(
+            f"to_qiskit needs num_qubits for observables only, got {num_qubits!r} for a "
+            f"{type(source).__name__}. Leave it out."
+        )
     from circuits.interop.qiskit.exporting import export_circuit
 
-    return export_circuit(circuit)
+    return export_circuit(source)
 
 
 def pauli_sum_from_qiskit(operator: Any) -> PauliSum:

@@ -20,9 +20,24 @@ MAX_BITS = 1 << 12
 """Bound of all qubits, and of all classical bits; of each size and number of controls too."""
 MAX_GATES = 1 << 20
 """Bound of the gates that definitions, loops, powers and registers expand to."""
+MAX_DEFINITIONS = 1 << 12
+"""Bound of the gates that a program defines: the time of Qiskit's parser grows as their square."""
 MAX_DEPTH = 64
+MAX_DIGITS = 18
+"""Bound of the digits of an index, and of a version."""
 MAX_OPERATORS = 1000
 """Bound of the operators of one statement: parsers recurse along them."""
+
+UNCHECKED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""What the parsers of others let out for faults that they do not check."""
 
 _WORDS = re.compile(
     r"""(?P<space>\s+|//[^\n]*|/\*(?:.*?\*/|.*)|"[^"\n]*"|'[^'\n]*')
@@ -34,7 +49,7 @@ _WORDS = re.compile(
 # Most statements are such calls, and need no second look: name(angles) q[0], q[1];
 _CALL = re.compile(
     r"\s*(?P<name>[^\W\d]\w*)(?:\s*\([^();{}@/]{0,200}\)\s*|\s+)"
-    r"[^\W\d]\w*\[\d+\](?:\s*,\s*[^\W\d]\w*\[\d+\]){0,9}\s*;"
+    r"[^\W\d]\w*\[\d{1,18}\](?:\s*,\s*[^\W\d]\w*\[\d{1,18}\]){0,9}\s*;"
 )
 _DECIMAL = re.compile(r"\d{1,12}|(?=[\d.])\d*\.?\d*(?:[eE][+-]?\d+)?")
 _PREFIXED = re.compile(r"0[xXbBoO][\da-fA-F]{1,12}")
@@ -63,7 +78,7 @@ def refused(version: str, line: int, column: int, why: str, remedy: str) -> Conv
     """Return the error for a place in a program; line and column count from 1."""
     return ConversionError(
         f"from_qasm needs a valid OpenQASM {version} program, got line {line}, column {column}: "
-        f"{why}. {remedy}"
+        f"{why.removesuffix('.')}. {remedy}"
     )
 
 
@@ -117,6 +132,7 @@ class _Scan:
             word = Word(match[0], match.start())
             statement.append(word)
             if kind != "mark":
+                self._check_digits(statement)
                 continue
             mark = word.text
             if mark in _OPEN or mark in _CLOSE:
@@ -133,9 +149,17 @@ class _Scan:
         if self.version not in ("2", "3"):
             raise ConversionError(
                 f"from_qasm needs OpenQASM 2 or 3, got version {self.version or 'none'!r}. "
-                "Begin the program with 'OPENQASM 3.0;'."
+                "Begin the program with 'OPENQASM 3.0;'; of a file, pass its text."
             )
         return int(self.version)
+
+    def _check_digits(self, statement: Sequence[Word]) -> None:
+        """Refuse an index or a version that no integer holds: Qiskit's parser ends the program."""
+        *_, before, word = ("", "", *[w.text for w in statement[-2:]])
+        index = before == "[" and statement[0].text not in _SIZES
+        if len(word) > MAX_DIGITS and (index or before == "OPENQASM"):
+            why = f"a number of more than {MAX_DIGITS} digits"
+            raise self._refused(statement[-1].start, why, "Write a small literal.")
 
     def _statement(self, words: Sequence[Word], end: Word) -> None:
         if end.text == "}":
@@ -149,6 +173,9 @@ class _Scan:
             self.version = words[1].text.partition(".")[0]
         elif end.text == "{":
             gate = words[1].text if first == "gate" and len(words) > 1 else None
+            if gate is not None and len(self.weights) == MAX_DEFINITIONS:
+                why = f"more than {MAX_DEFINITIONS} gate definitions"
+                raise self._refused(words[0].start, why, "Define what is used.")
             times = self._iterations(words) if first == "for" else 1
             self.blocks.append(_Block(gate, times))
         elif first in _SIZES:
@@ -217,7 +244,7 @@ class _Scan:
             if word.text not in ("pow", "ctrl", "negctrl") or words[k + 1].text != "(":
                 continue
             closing = next((j for j in range(k, len(words)) if words[j].text == ")"), len(words))
-            given = [w for w in words[k + 2 : closing] if w.text != "-"]
+            given = [w for w in words[k + 2 : closing] if w.text != "-"] or [word]
             if word.text == "pow":
                 times *= max(1, self._integer(given, "a power", MAX_GATES))
             else:

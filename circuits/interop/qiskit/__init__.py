@@ -1,11 +1,7 @@
 """Qiskit circuits and operators in and out. Importing this package imports Qiskit."""
 
 from circuits.interop.qiskit.hardware import Estimate, HardwareRunner
-from circuits.interop.qiskit.observables import (
-    apply_layout,
-    observable_from_qiskit,
-    observable_to_qiskit,
-)
+from circuits.interop.qiskit.observables import apply_layout, observable_from_qiskit
 from circuits.interop.qiskit.primitives import KetgradEstimator, KetgradSampler
 from circuits.interop.qiskit.report import ImportReport
 from circuits.interop.qiskit.values import write_back
@@ -20,7 +16,6 @@ __all__ = [
     "Verification",
     "apply_layout",
     "observable_from_qiskit",
-    "observable_to_qiskit",
     "verify_import",
     "write_back",
 ]

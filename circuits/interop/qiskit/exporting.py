@@ -24,8 +24,8 @@ def export_circuit(circuit: Circuit) -> QuantumCircuit:
     """Return Qiskit's circuit."""
     if not isinstance(circuit, Circuit):
         raise ConversionError(
-            f"to_qiskit needs a Circuit, got {type(circuit).__name__}. "
-            "For observables use observable_to_qiskit."
+            f"to_qiskit needs a Circuit or an observable, got {type(circuit).__name__}. "
+            "Import it first."
         )
     symbols = ExportedSymbols(circuit)
     made = QuantumCircuit(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from cmath import isclose, isfinite
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,9 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _RANGES = ((0.1, 0.9), (-0.9, -0.1), (1.1, 2.9), (3.2, 6.1), (-2.9, -1.1))
 """Where points of a proof are drawn from, until one lies in the expression's real domain."""
 
+_TRIES = 200
+"""Points of a proof after these, of any sign and size, each symbol for itself."""
+
 _SEED = 20240611
 
 
@@ -65,7 +68,7 @@ def real_number(value: Any) -> float:
     """
     try:
         number = complex(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Refusal(
             "angles that are numbers or parameter expressions",
             "Convert the angle first.",
@@ -114,7 +117,10 @@ class Symbols:
             return value
         if not isinstance(value, ParameterExpression):
             return real_number(value)
-        known = self._angles.get(value)
+        try:
+            known = self._angles.get(value)
+        except OverflowError:  # Qiskit 2.6 cannot hash what it simplifies to a negative number
+            return self._compile(value)
         if known is None:
             known = self._angles[value] = self._compile(value)
         return known
@@ -154,10 +160,9 @@ class Symbols:
 
     def _prove(self, expression: ParameterExpression, angle: Angle) -> None:
         """Compare with Qiskit at a random point of the real domain, or refuse."""
-        generator = np.random.default_rng(_SEED)
         bind = getattr(expression, "bind_all", expression.bind)
-        for low, high in _RANGES:
-            point = {p: float(generator.uniform(low, high)) for p in expression.parameters}
+        symbols = sorted(expression.parameters, key=lambda p: p.name)
+        for point in points_of(symbols, np.random.default_rng(_SEED)):
             point |= {p: x for p, x in self._fixed.items() if p in point}
             expected = complex(bind(point))
             if not isfinite(expected) or abs(expected.imag) > 1e-12 * abs(expected):
@@ -173,7 +178,8 @@ class Symbols:
         raise Refusal(
             "angles that are real numbers",
             "Take the real part, or restrict the expression to where it is real.",
-            f"the expression {expression}, not real and finite at any of {len(_RANGES)} points",
+            f"the expression {expression}, not real and finite at any point of "
+            f"{len(_RANGES) + _TRIES}",
         )
 
     def _value(self, angle: Angle, point: Mapping[QiskitParameter, float]) -> float:
@@ -190,6 +196,23 @@ class Symbols:
             slots = [Tensor(arrays[id(leaf._meta)]) for leaf in angle.program.slots]
             total += angle.scale * angle.program.run(slots)[0].item()
         return total
+
+
+def points_of(
+    symbols: Sequence[QiskitParameter], generator: np.random.Generator
+) -> Iterator[dict[QiskitParameter, float]]:
+    """Yield points, the usual ones first, then of any sign and magnitude from 1e-4 to 1e4.
+
+    >>> x = QiskitParameter("x")
+    >>> len(list(points_of([x], np.random.default_rng(0))))
+    205
+    """
+    for low, high in _RANGES:
+        yield {p: float(generator.uniform(low, high)) for p in symbols}
+    for _ in range(_TRIES):
+        sizes = 10.0 ** generator.uniform(-4, 4, len(symbols))
+        signs = generator.choice([-1.0, 1.0], len(symbols))
+        yield dict(zip(symbols, (sizes * signs).tolist(), strict=True))
 
 
 def replay(expression: ParameterExpression, leaf: Leaf) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
+from numbers import Real
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -88,6 +90,16 @@ class HardwareRunner:
             raise BindingError(
                 f"HardwareRunner needs an EstimatorV2, got {type(estimator).__name__}. "
                 "Use BackendEstimatorV2(backend=backend) for a backend."
+            )
+        if pass_manager is not None and not callable(getattr(pass_manager, "run", None)):
+            raise BindingError(
+                f"HardwareRunner needs a pass manager, got {pass_manager!r:.60}. "
+                "Use qiskit.generate_preset_pass_manager(backend=backend)."
+            )
+        if precision is not None and not (isinstance(precision, Real) and 0 <= precision < inf):
+            raise BindingError(
+                f"HardwareRunner needs a precision from 0 on, got {precision!r:.60}. "
+                "It is the standard error asked of the estimator; None is the estimator's own."
             )
         self.estimator = estimator
         self.pass_manager = pass_manager

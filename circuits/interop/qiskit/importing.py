@@ -137,5 +137,7 @@ def _describe(circuit: QuantumCircuit, report: ImportReport) -> None:
     place = {bit: k for k, bit in enumerate(circuit.clbits)}
     report.registers = {r.name: tuple([index[b] for b in r]) for r in circuit.qregs}
     report.classical_registers = {r.name: tuple([place[b] for b in r]) for r in circuit.cregs}
-    if circuit.layout is not None:
-        report.layout = tuple(circuit.layout.final_index_layout())
+    layout = circuit.layout
+    # OpenQASM 3's physical qubits come with a layout that knows no virtual ones.
+    if layout is not None and layout._input_qubit_count is not None:
+        report.layout = tuple(layout.final_index_layout())

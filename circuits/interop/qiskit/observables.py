@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from qiskit.quantum_info import Operator, Pauli, SparseObservable, SparsePauliOp
 
 from circuits.coefficients import coefficient_value
-from circuits.errors import ConversionError, ObservableError
+from circuits.errors import ConversionError, ObservableError, QubitError
+from circuits.instruction import checked_count
 from circuits.observable_base import Observable
 from circuits.observables import Hermitian, Outcome, Projector
 from circuits.pauli import PauliSum, PauliWord, Word
@@ -27,13 +28,23 @@ def pauli_sum(operator: Any) -> PauliSum:
     elif isinstance(operator, SparseObservable):
         operator = SparsePauliOp.from_sparse_observable(operator.as_paulis())
     elif isinstance(operator, Operator):
-        operator = SparsePauliOp.from_operator(operator)
+        operator = SparsePauliOp.from_operator(_on_qubits(operator))
     if not isinstance(operator, SparsePauliOp):
         raise ConversionError(
             "PauliSum.from_qiskit needs a SparsePauliOp, Pauli, SparseObservable or Operator, got "
             f"{type(operator).__name__}. Convert it to a SparsePauliOp first."
         )
     return PauliSum._of(dict(_words(operator)), operator.num_qubits)
+
+
+def _on_qubits(operator: Operator) -> Operator:
+    if operator.num_qubits is None:
+        raise ConversionError(
+            "an Operator of Qiskit needs to act on qubits, got one from dimensions "
+            f"{operator.input_dims()} to {operator.output_dims()}. Take a square matrix of size "
+            "2**n."
+        )
+    return operator
 
 
 def _words(operator: SparsePauliOp) -> list[tuple[Word, float]]:
@@ -83,7 +94,7 @@ def observable_from_qiskit(operator: Any) -> Observable:
     0.5 * Projector('01', (0, 2))
     """
     if isinstance(operator, Operator):
-        return Hermitian(operator.data, range(operator.num_qubits))
+        return Hermitian(_on_qubits(operator).data, range(operator.num_qubits))
     if not isinstance(operator, SparseObservable):
         return pauli_sum(operator)
     total: Observable | None = None
@@ -99,18 +110,9 @@ def observable_from_qiskit(operator: Any) -> Observable:
 
 
 def observable_to_qiskit(observable: Observable, num_qubits: int | None = None) -> Any:
-    """Return Qiskit's operator: SparsePauliOp, SparseObservable with projectors, or Operator.
-
-    Coefficients that are Tensors enter with their present values.
-
-    Args:
-        observable: any observable of this package.
-        num_qubits: width; by default the observable's own, or the smallest that fits.
-
-    >>> observable_to_qiskit(PauliSum({"ZX": 0.5}))
-    SparsePauliOp(['ZX'],
-                  coeffs=[0.5+0.j])
-    """
+    """Return Qiskit's operator; ``circuits.to_qiskit`` documents it."""
+    if num_qubits is not None:
+        checked_count(num_qubits, 1, "to_qiskit needs num_qubits as an integer", QubitError)
     width = num_qubits or observable.width or max(observable._extent, 1)
     observable.check_width(width)
     terms = {key: coefficient_value(c) for key, c in observable._terms.items()}
@@ -136,11 +138,13 @@ def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = Non
     Args:
         observable: Pauli words on the virtual qubits.
         layout: Qiskit's ``circuit.layout``, or the physical qubit of each virtual one, as in
-            ``import_report.layout``.
+            ``import_report.layout``; None where nothing moved.
         num_qubits: width of the transpiled circuit; by default the result fits any.
 
     Raises:
-        ObservableError: another kind of observable, or a qubit without a place in the layout.
+        ObservableError: another kind of observable, or a qubit without a place in the layout, or
+            with one that another has too.
+        QubitError: a place that is no integer from 0 on.
 
     >>> from circuits import X, Z
     >>> apply_layout(Z(0) @ X(1), [3, 1])
@@ -151,9 +155,7 @@ def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = Non
             f"apply_layout needs a PauliSum, got {type(observable).__name__}. "
             "Build the observable on the physical qubits."
         )
-    places: Sequence[int] = (
-        layout.final_index_layout() if hasattr(layout, "final_index_layout") else layout
-    )
+    places = _places(layout, observable._extent)
     if observable._extent > len(places):
         raise ObservableError(
             f"apply_layout needs a place for every qubit, got {len(places)} places for qubit "
@@ -161,7 +163,27 @@ def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = Non
         )
     terms = {}
     for word, coefficient in observable._terms.items():
-        moved = {int(places[q]): letter for q, letter in word.letters().items()}
+        moved = {places[q]: letter for q, letter in word.letters().items()}
         (key,) = PauliWord(moved)._terms
         terms[key] = coefficient
     return PauliSum._of(terms, num_qubits)
+
+
+def _places(layout: Any, extent: int) -> list[int]:
+    """Return the physical qubit of each virtual one."""
+    if layout is None:
+        return list(range(extent))
+    given = layout.final_index_layout() if hasattr(layout, "final_index_layout") else layout
+    if not isinstance(given, Iterable):
+        raise ObservableError(
+            f"apply_layout needs Qiskit's layout or a list of qubits, got {given!r:.60}. "
+            "Write apply_layout(observable, circuit.layout)."
+        )
+    needs = "apply_layout needs the places of qubits as integers"
+    places = [checked_count(place, 0, needs, QubitError) for place in given]
+    if len(set(places)) < len(places):
+        raise ObservableError(
+            f"apply_layout needs a place of its own for every qubit, got {places}. "
+            "Use the layout of the circuit that the observable is for."
+        )
+    return places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from circuits.angles import Angle
 from circuits.binding import bind
 from circuits.circuit import Circuit
 from circuits.errors import ConversionError
-from circuits.interop.openqasm_scan import refused
+from circuits.interop.openqasm_scan import UNCHECKED, refused
 from circuits.interop.qiskit.definitions import spelled_out
 from circuits.interop.qiskit.exporting import export_circuit
 from circuits.interop.qiskit.importing import import_circuit
@@ -43,11 +44,32 @@ def _parsed(text: str) -> QuantumCircuit:
             found = _PLACE.search(error.message)
             line, column, why = found.groups() if found else (1, 0, error.message)
             faults.append((int(line), int(column), why))
+        except UNCHECKED as error:  # a gate of the library with too few angles
+            line, column = _first_unchecked(text, options)
+            raise refused("2", line, column, str(error), "Give every gate its angles.") from error
         else:
             made.name = "program"
             return made
     line, column, why = max(faults, key=lambda fault: fault[:2])
     raise refused("2", line, column + 1, why, "Correct the program.")
+
+
+def _first_unchecked(text: str, options: Mapping[str, Any]) -> tuple[int, int]:
+    """Return line and column of the first statement that Qiskit fails on without telling where."""
+    ends = [0, *[match.end() for match in re.finditer(";", text)]]
+
+    def fails(end: int) -> bool:
+        try:
+            qasm2.loads(text[:end], include_path=(), **options)
+        except QiskitError:  # cut inside a definition
+            return False
+        except UNCHECKED:
+            return True
+        return False
+
+    before = text[: ends[bisect_left(ends, True, key=fails) - 1]]
+    start = len(before) + len(text[len(before) :]) - len(text[len(before) :].lstrip())
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
 
 
 def write_openqasm2(circuit: Circuit) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import qiskit.circuit
@@ -42,6 +42,7 @@ def delay(walker: Walker, operation: Any, wires: Wires) -> None:
 def measure(walker: Walker, operation: Any, wires: Wires) -> None:
     """Note where the qubit goes; no gate may follow on it."""
     (qubit,), (clbit,) = wires.qubits, wires.clbits
+    _refuse_modified(walker, wires)
     if qubit in walker.measured or clbit in walker.measured.values():
         raise Refusal(
             "measurements at the end, each of one qubit to a classical bit of its own",
@@ -63,7 +64,17 @@ def initialize(walker: Walker, operation: Any, wires: Wires) -> None:
     walker.definition(operation, wires)
 
 
+def _refuse_modified(walker: Walker, wires: Wires) -> None:
+    if wires.controls or walker.modified:
+        raise Refusal(
+            "controls, inverses and powers of gates only",
+            "Take it out of the instruction that is modified.",
+            "under a modifier",
+        )
+
+
 def _refuse_used(walker: Walker, wires: Wires, needs: str, remedy: str) -> None:
+    _refuse_modified(walker, wires)
     used = sorted((walker.touched | walker.measured.keys()).intersection(wires.qubits))
     if used:
         raise Refusal(
@@ -75,7 +86,10 @@ def _refuse_used(walker: Walker, wires: Wires, needs: str, remedy: str) -> None:
 
 def annotated(walker: Walker, operation: AnnotatedOperation, wires: Wires) -> None:
     """Import a base under modifiers, which are applied in their order."""
+    outside = walker.modified
+    walker.modified = outside or bool(operation.modifiers)
     _modified(walker, operation.base_op, list(operation.modifiers), wires)
+    walker.modified = outside
 
 
 def _modified(walker: Walker, base: Any, modifiers: list[Any], wires: Wires) -> None:
@@ -102,6 +116,7 @@ def _repeat(walker: Walker, base: Any, inner: list[Any], wires: Wires, count: in
     steps, phase = walker.captured(lambda: _modified(walker, base, inner, wires))
     if count < 0:
         steps = [step.inverse() for step in reversed(steps)]
+    walker.expand(len(steps) * abs(count))
     walker.steps += steps * abs(count)
     walker.phase += phase * count
 
@@ -117,9 +132,10 @@ def box(walker: Walker, operation: Any, wires: Wires) -> None:
 def for_loop(walker: Walker, operation: ForLoopOp, wires: Wires) -> None:
     """Import the body once for each value of a loop that is known now."""
     values, parameter, body = operation.params
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Sequence):
         raise Refusal("loops over known numbers", "Give a range or numbers.", f"over {values}")
     walker.report.decomposed[operation.name] += 1
+    walker.expand(len(values))
     outside = walker.symbols
     for value in values:
         if parameter is not None:

@@ -36,8 +36,14 @@ def select_inputs(
     """Return the Parameters of each Input in order, or refuse.
 
     Raises:
-        ConversionError: a symbol that the circuit lacks, none at all, or one that is used twice.
+        ConversionError: no mapping, a symbol that the circuit lacks, none at all, or one that is
+            used twice.
     """
+    if not isinstance(inputs, Mapping | None):
+        raise ConversionError(
+            f"from_qiskit needs inputs as a mapping from Input names to symbols, got "
+            f"{inputs!r:.80}. Write inputs={{'x': symbols}}."
+        )
     by_name = {p.name: p for p in circuit.parameters}
     chosen: dict[str, list[QiskitParameter]] = {}
     taken: dict[str, str] = {}

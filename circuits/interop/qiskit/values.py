@@ -43,6 +43,7 @@ def write_back(circuit: Circuit, qc: QuantumCircuit) -> QuantumCircuit:
         qc: not changed.
 
     Raises:
+        ConversionError: something else than a Circuit and a QuantumCircuit.
         BindingError: a symbol of ``qc`` that the circuit does not know.
 
     >>> from circuits import from_qiskit
@@ -52,6 +53,11 @@ def write_back(circuit: Circuit, qc: QuantumCircuit) -> QuantumCircuit:
     >>> write_back(from_qiskit(qc, values=[0.5]), qc).data[0].params
     [0.5]
     """
+    if not (isinstance(circuit, Circuit) and isinstance(qc, QuantumCircuit)):
+        raise ConversionError(
+            "write_back needs our Circuit and Qiskit's QuantumCircuit, got "
+            f"{type(circuit).__name__} and {type(qc).__name__}. Write write_back(circuit, qc)."
+        )
     known: dict[str, float] = {}
     for name, parameter in zip(circuit.parameter_names(), circuit.parameters(), strict=True):
         known |= dict(element_names(name, parameter))
@@ -86,6 +92,22 @@ def saved_values(circuit: Circuit) -> dict[str, Any]:  # Any: names and numbers,
     return {"values": values, "inputs": inputs}
 
 
+def is_saved(note: Any) -> bool:  # Any: what JSON gave
+    """Whether something has the form of what ``saved_values`` returns; both parts may be missing.
+
+    >>> is_saved({"values": {"a": 0.5}}), is_saved({"inputs": {"x": "a"}})
+    (True, False)
+    """
+    if not isinstance(note, dict):
+        return False
+    values, inputs = note.get("values", {}), note.get("inputs", {})
+    return (
+        all(isinstance(part, dict) for part in (values, inputs))
+        and all(isinstance(x, int | float) for x in values.values())
+        and all(isinstance(x, list) and all(isinstance(y, str) for y in x) for x in inputs.values())
+    )
+
+
 def import_saved(
     qc: QuantumCircuit, saved: Mapping[str, Any], inputs: Any = None, values: Any = None
 ) -> Circuit:
@@ -111,7 +133,7 @@ def load_circuit(path: str | Path) -> Circuit:
     try:
         with open(path, "rb") as file:
             circuits = qpy.load(file)
-    except (QiskitError, struct.error) as error:
+    except (QiskitError, struct.error, ValueError) as error:
         raise ConversionError(
             f"load_qpy needs a QPY file, got {str(path)!r}: {error}. Write it with save_qpy."
         ) from error
@@ -121,7 +143,13 @@ def load_circuit(path: str | Path) -> Circuit:
             "from_qiskit."
         )
     (qc,) = circuits
-    return import_saved(qc, (qc.metadata or {}).get(_KEY, {}))
+    note = (qc.metadata or {}).get(_KEY, {})
+    if not is_saved(note):
+        raise ConversionError(
+            f"load_qpy needs the metadata that save_qpy wrote, got {note!r:.80}. "
+            f"Remove {_KEY!r} from the circuit's metadata."
+        )
+    return import_saved(qc, note)
 
 
 def _vectors(qc: QuantumCircuit, inputs: dict[str, list[str]]) -> dict[str, Any]:

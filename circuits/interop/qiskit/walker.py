@@ -18,6 +18,7 @@ from circuits.angles import Angle
 from circuits.gate_row import Gate
 from circuits.gates import GATES
 from circuits.instruction import Instruction as Step
+from circuits.interop.openqasm_scan import MAX_GATES
 from circuits.interop.qiskit.expressions import Symbols
 from circuits.interop.qiskit.refusal import Refusal
 from circuits.interop.qiskit.report import ImportReport
@@ -82,6 +83,8 @@ class Walker:
         self.measured: dict[int, int] = {}
         self.report = ImportReport("")
         self.trail: list[str] = []
+        self.modified = False  # inside an annotated operation
+        self.expanded = 0  # operations in definitions, loops and powers so far
         self.position = -1
         self.current: tuple[Any, tuple[int, ...]] = (None, ())
         self._handlers = handlers
@@ -135,7 +138,12 @@ class Walker:
         if cls is UGate and len(operation.params) == 4:  # CUGate().control(): gamma is only here
             row = GATES["cu"]
         elif row is None or row.num_controls != 0:
-            self.operation(base, inner)
+            if row is None and self._handlers(cls) is None:
+                base = current(base)
+            if base is None:
+                self.definition(operation, wires)
+            else:
+                self.operation(base, inner)
             return
         else:
             row = controlled_row(row, count)
@@ -161,11 +169,22 @@ class Walker:
                 f"definitions that nest at most {_DEEPEST} deep",
                 "Break the cycle: a gate's definition must not contain the gate.",
             )
+        self.expand(len(circuit.data))
         outside = self.current
         self.trail.append(name)
         self.walk(circuit, wires)
         self.trail.pop()
         self.current = outside
+
+    def expand(self, count: int) -> None:
+        """Count operations that stand in no circuit as such, or refuse when they are too many."""
+        self.expanded += max(count, 1)
+        if self.expanded > MAX_GATES:
+            raise Refusal(
+                f"at most {MAX_GATES} operations in definitions, loops and powers",
+                "Take a part of it.",
+                "which makes more",
+            )
 
     # -- what handlers use -----------------------------------------------------------------------
 
@@ -212,6 +231,22 @@ class Walker:
         del self.steps[start:]
         self.phase = phase
         return made, added
+
+
+def current(base: Any) -> Any:
+    """Return a controlled gate's base with a definition of its present parameters, or None.
+
+    Qiskit's ``assign_parameters`` updates a controlled gate's own definition; its base gets the new
+    parameters, and keeps the definition that was made of the old ones.
+    """
+    held = asked(lambda: getattr(base, "definition", None))
+    if held is None or not held.parameters or isinstance(base, ControlledGate):
+        return base
+    if type(base)._define is Instruction._define:  # made of a circuit, not by its class
+        return base if list(base.params) == list(held.parameters) else None
+    fresh = base.copy()
+    fresh.definition = None
+    return fresh
 
 
 def asked(question: Callable[[], Answer]) -> Answer:

@@ -100,5 +100,5 @@ def test_trainable_matrix_enters_with_its_numbers() -> None:
 
 
 def test_other_things_are_refused() -> None:
-    with pytest.raises(ConversionError, match="needs a Circuit, got QuantumCircuit"):
+    with pytest.raises(ConversionError, match="needs a Circuit or an observable, got QuantumC"):
         to_qiskit(QuantumCircuit(1))

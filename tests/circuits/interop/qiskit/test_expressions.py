@@ -102,6 +102,37 @@ def test_random_expressions_have_qiskits_values_and_derivatives(seed: int) -> No
         assert found == pytest.approx(slopes, rel=1e-6, abs=1e-7), str(expression)
 
 
+DOMAINS: dict[str, tuple[Any, float]] = {
+    "log far out": ((A - 10).log(), 12.0),
+    "narrow": ((1000 * A).arccos(), 0.0005),
+    "root": ((A - 5000) ** 0.5, 5004.0),
+    "negative": ((-A - 40).log(), -50.0),
+}
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_angle_that_is_real_somewhere_is_read(name: str) -> None:
+    expression, value = DOMAINS[name]
+    imported = from_qiskit(circuit_of([expression]), values=[value])
+    expected = complex(expression.bind_all({A: value}))
+    assert bind(imported, None, None).angles().item() == pytest.approx(expected.real, rel=1e-12)
+
+
+@pytest.mark.parametrize("expression", [A - A - 1, 0 * A - 2.5, (A - A) * B - 3], ids=str)
+def test_expression_that_is_a_negative_number_is_read(expression: ParameterExpression) -> None:
+    """Qiskit 2.6 raises OverflowError when it hashes one."""
+    imported = from_qiskit(circuit_of([expression]))
+    expected = float(expression.bind_all(dict.fromkeys(expression.parameters, 0.3)))
+    assert bind(imported, None, None).angles().item() == pytest.approx(expected, abs=1e-14)
+
+
+def test_integer_that_no_float_holds_is_refused() -> None:
+    circuit = QuantumCircuit(1)
+    circuit.rx(10**400, 0)
+    with pytest.raises(ConversionError, match=r"numbers or parameter expressions.*position 0"):
+        from_qiskit(circuit)
+
+
 def test_affine_expressions_have_no_program() -> None:
     imported = from_qiskit(circuit_of([2 * A + B, (A - B) / 4 + 1, -A, A * 3 - (2 - C)]))
     assert [i.angles[0].program for i in imported] == [None] * 4

@@ -185,6 +185,11 @@ def test_other_things_are_refused() -> None:
         HardwareRunner(GenericBackendV2(2))
     with pytest.raises(BindingError, match=r"needs a Circuit, got str.*from_qiskit"):
         runner.estimate("circuit", Z(0))
+    with pytest.raises(BindingError, match="needs a pass manager, got 3"):
+        HardwareRunner(KetgradEstimator(), 3)
+    for precision in (-1, "x", float("nan"), float("inf")):
+        with pytest.raises(BindingError, match="needs a precision from 0 on"):
+            HardwareRunner(KetgradEstimator(), precision=precision)  # type: ignore[arg-type]
     matrix = ad.Tensor(np.eye(2) + 0j, requires_grad=True)
     with pytest.raises(BindingError, match="needs matrices that are numbers"):
         runner.estimate(Circuit(1).unitary(matrix, 0), Z(0))

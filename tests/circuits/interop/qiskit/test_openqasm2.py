@@ -58,6 +58,7 @@ FAULTS = {
     "index": ("x q[3];", "line 5, column 5: index 3 is out-of-range"),
     "truncated": ("x q[0]", r"line 5, column \d+: unexpected end-of-file"),
     "later than the first dialect": ("sx q[0];\nfoo q[0];", "line 6, column 1: 'foo'"),
+    "no angle": ("x q[0];\n  rx q[0]; x q[1];", "line 6, column 3: .*missing.*Give every gate"),
     "include of another file": ('include "/etc/hostname";', "line 5, column 9"),
 }
 

@@ -140,6 +140,41 @@ def test_annotated_operation_is_qiskits(case: str) -> None:
     assert deviation(circuit) < 1e-13
 
 
+UNDONE: dict[str, Any] = {
+    "measure": lambda qc: qc.measure(0, 0),
+    "reset": lambda qc: qc.reset(0),
+    "initialize": lambda qc: qc.initialize([0.6, 0.8], 0),
+}
+
+
+@pytest.mark.parametrize(
+    "modifier",
+    [ControlModifier(1), InverseModifier(), PowerModifier(2)],
+    ids=["control", "inverse", "power"],
+)
+@pytest.mark.parametrize("name", UNDONE)
+def test_what_is_no_gate_has_no_modifier(name: str, modifier: Any) -> None:
+    inner = QuantumCircuit(1, 1)
+    UNDONE[name](inner)
+    operation = AnnotatedOperation(inner.to_instruction(), modifier)
+    circuit = QuantumCircuit(2, 1)
+    circuit.append(operation, [0, 1][: operation.num_qubits], [0])
+    match = f"controls, inverses and powers of gates only, got instruction '{name}'"
+    with pytest.raises(ConversionError, match=match):
+        from_qiskit(circuit)
+
+
+def test_absurd_powers_and_loops_are_refused_at_once() -> None:
+    body = QuantumCircuit(1)
+    body.x(0)
+    loop, power = QuantumCircuit(1), QuantumCircuit(1)
+    loop.for_loop(range(10**9), None, body, [0], [])
+    power.append(AnnotatedOperation(lib.XGate(), PowerModifier(10**9)), [0])
+    for circuit in (loop, power):
+        with pytest.raises(ConversionError, match=r"at most \d+ operations in definitions, loops"):
+            from_qiskit(circuit)
+
+
 def test_fraction_of_a_modified_gate_is_refused() -> None:
     circuit = QuantumCircuit(2)
     modifiers = [ControlModifier(1), PowerModifier(0.5)]

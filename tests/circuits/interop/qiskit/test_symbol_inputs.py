@@ -74,6 +74,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "foreign vector": ({"x": ParameterVector("w", 2)}, "input 'x' needs symbols of the circuit"),
     "number": ({"x": 3}, "or their names, got 3"),
     "two inputs": ({"x": [A], "y": [A]}, "input 'y' needs symbols of its own, got 'a' twice"),
+    "no mapping": ([A], "needs inputs as a mapping from Input names to symbols, got "),
+    "a name alone": ("a", "needs inputs as a mapping from Input names to symbols, got 'a'"),
     "repeated": ({"x": [A, A]}, "input 'x' needs symbols of its own, got 'a' twice"),
 }
 

@@ -104,6 +104,12 @@ def test_other_circuit_is_refused() -> None:
         write_back(imported, qc)
 
 
+def test_arguments_in_the_wrong_order_are_refused() -> None:
+    qc = efficient_su2(2, reps=1)
+    with pytest.raises(ConversionError, match=r"got QuantumCircuit and Circuit. Write write_back"):
+        write_back(qc, from_qiskit(qc))  # type: ignore[arg-type]
+
+
 def example() -> Circuit:
     a, w, x = Parameter(0.4, name="a"), Parameter([0.3, 0.6], name="w"), Input("x", 3)
     circuit = Circuit(2, "example").h(0).rx(2 * a + w[0], 0).cry(a * x[2], 1, 0, ctrl_state=0)
@@ -149,4 +155,25 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with path.open("wb") as file:
         qpy.dump([QuantumCircuit(1), QuantumCircuit(1)], file)
     with pytest.raises(ConversionError, match="needs a file with one circuit, got 2"):
+        Circuit.load_qpy(path)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        3,
+        None,
+        {"values": 3},
+        {"values": {"a": "3"}},
+        {"inputs": {"x": "a"}},
+        {"inputs": {"x": [3]}},
+    ],
+    ids=str,
+)
+def test_metadata_that_is_not_ours_is_refused(note: object, tmp_path: Path) -> None:
+    qc, path = efficient_su2(2, reps=1), tmp_path / "own.qpy"
+    qc.metadata = {"ketgrad": note}
+    with path.open("wb") as file:
+        qpy.dump(qc, file)
+    with pytest.raises(ConversionError, match=r"metadata that save_qpy wrote.*Remove 'ketgrad'"):
         Circuit.load_qpy(path)

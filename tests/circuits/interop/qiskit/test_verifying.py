@@ -11,7 +11,7 @@ from qiskit.circuit import Parameter, ParameterVector
 from qiskit.circuit import library as lib
 from qiskit.quantum_info import SparsePauliOp
 
-from circuits import Circuit, ConversionError
+from circuits import CapacityError, Circuit, ConversionError
 from circuits.interop.qiskit import verify_import, verifying
 
 A = Parameter("a")
@@ -88,10 +88,72 @@ def test_wrong_import_is_found(fault: Any, monkeypatch: pytest.MonkeyPatch) -> N
         verify_import(circuit)
 
 
-def test_circuit_that_qiskit_cannot_run_is_refused() -> None:
-    body = QuantumCircuit(1)
-    body.h(0)
+def test_boxes_loops_and_gates_of_any_name_are_verified() -> None:
+    index, body = Parameter("i"), QuantumCircuit(1, global_phase=A)
+    body.rx(index * A, 0)
+    outer = QuantumCircuit(2)
+    outer.for_loop(range(3), index, body, [1], [])
+    misnamed = QuantumCircuit(1, name="measure")
+    misnamed.t(0)
+    circuit = QuantumCircuit(2, 1)
+    circuit.h(0)
+    circuit.box(outer, [1, 0], [])
+    circuit.append(misnamed.to_gate(), [0])
+    circuit.measure(0, 0)
+    assert verify_import(circuit).gradient < 1e-8
+
+
+ANGLES: dict[str, Any] = {
+    "fast": (100 * A).sin(),
+    "steep": 100 * A.exp(),
+    "real far out": (A - 10).log(),
+    "narrow": (2 * A).arcsin(),
+}
+
+
+@pytest.mark.parametrize("name", ANGLES)
+def test_angles_of_any_kind_are_verified(name: str) -> None:
     circuit = QuantumCircuit(1)
-    circuit.box(body, [0], [])
+    circuit.h(0)
+    circuit.rz(ANGLES[name], 0)
+    assert verify_import(circuit).state < 1e-12
+
+
+def test_angles_that_are_real_at_no_common_point_are_refused() -> None:
+    circuit = QuantumCircuit(1)
+    circuit.rx((A - 3).log(), 0)
+    circuit.rx((2 - A).log(), 0)
+    with pytest.raises(ConversionError, match="real numbers at one point"):
+        verify_import(circuit)
+
+
+def without_value(circuit: Circuit) -> Circuit:
+    """A gradient that is NaN where the state is right."""
+    (p,) = circuit.parameters()
+    bent = Circuit(1)
+    bent.rx(p + (0.0 * (p - verifying_point())) ** 0.5, 0)
+    bent.import_report = circuit.import_report
+    return bent
+
+
+def test_nan_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = QuantumCircuit(1)
+    circuit.rx(A, 0)
+    right = verifying.import_circuit
+    monkeypatch.setattr(verifying, "import_circuit", lambda *args: without_value(right(*args)))
+    with pytest.raises(ConversionError, match="gradient=nan"):
+        verify_import(circuit)
+
+
+def test_wide_circuit_is_refused_by_its_size() -> None:
+    with pytest.raises(CapacityError, match="60 qubits"):
+        verify_import(QuantumCircuit(60))
+
+
+def test_circuit_that_qiskit_cannot_run_is_refused() -> None:
+    readout = QuantumCircuit(1, 1, name="readout")
+    readout.measure(0, 0)
+    circuit = QuantumCircuit(1, 1)
+    circuit.append(readout.to_instruction(), [0], [0])
     with pytest.raises(ConversionError, match="Qiskit's Statevector can run"):
         verify_import(circuit)

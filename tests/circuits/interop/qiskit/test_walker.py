@@ -9,7 +9,8 @@ import pytest
 from qiskit import QuantumCircuit
 from qiskit.circuit import Gate, Parameter
 from qiskit.circuit import library as lib
-from qiskit_circuits import deviation
+from qiskit.quantum_info import Operator
+from qiskit_circuits import deviation, matrix
 
 from circuits import ConversionError
 from circuits.interop import from_qiskit
@@ -143,3 +144,70 @@ def test_matrix_that_is_not_unitary_is_refused_with_its_place() -> None:
     match = "'unitary' at position 0.*unitary needs a unitary matrix"
     with pytest.raises(ConversionError, match=match):
         from_qiskit(circuit)
+
+
+class Turn(Gate):
+    """A user's class, whose definition follows from its parameters."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        super().__init__("turn", 1, [first, second])
+
+    def _define(self) -> None:
+        first, second = self.params
+        self.definition = QuantumCircuit(1, global_phase=first / 3)
+        self.definition.rx(first / (1 + second * second), 0)
+
+
+def turn_of_a_circuit(first: Any, second: Any) -> Gate:
+    circuit = QuantumCircuit(1, global_phase=first / 3)
+    circuit.rx(first, 0)
+    circuit.rz(2 * second, 0)
+    return circuit.to_gate()
+
+
+C = Parameter("c")
+POINT = {A: 0.3, B: 0.7, C: 0.45}
+ASSIGNED: dict[str, tuple[dict[Parameter, Any], tuple[float, float]]] = {
+    "swapped": ({A: B, B: A}, (0.7, 0.3)),
+    "another symbol": ({A: C * 2}, (0.9, 0.7)),
+    "a number": ({A: 0.25}, (0.25, 0.7)),
+    "numbers": ({A: 0.25, B: 0.5}, (0.25, 0.5)),
+}
+
+
+@pytest.mark.parametrize("annotated", [False, True], ids=["controlled gate", "annotated"])
+@pytest.mark.parametrize("make", [Turn, turn_of_a_circuit])
+@pytest.mark.parametrize("case", ASSIGNED)
+def test_parameters_assigned_to_a_controlled_gate_count(
+    case: str, make: Any, annotated: bool
+) -> None:
+    """Qiskit leaves the base of a controlled gate the definition of its former parameters."""
+    given, numbers = ASSIGNED[case]
+    circuit = QuantumCircuit(2)
+    circuit.append(make(A, B).control(1, annotated=annotated), [1, 0])
+    assigned = circuit.assign_parameters(given)
+    expected = QuantumCircuit(2)
+    expected.append(make(*numbers).control(1, annotated=False), [1, 0])
+    values = {p: POINT[p] for p in assigned.parameters}
+    found = matrix(from_qiskit(assigned), values)
+    assert np.abs(found - Operator(expected).data).max() < 1e-13
+
+
+def doubling(levels: int) -> QuantumCircuit:
+    """Definitions that each use the one before twice."""
+    inner = QuantumCircuit(1)
+    inner.x(0)
+    for level in range(levels):
+        outer = QuantumCircuit(1, name=f"level {level}")
+        gate = inner.to_gate()
+        outer.append(gate, [0])
+        outer.append(gate, [0])
+        inner = outer
+    return inner
+
+
+def test_definitions_that_expand_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("circuits.interop.qiskit.walker.MAX_GATES", 1000)
+    assert from_qiskit(doubling(8)).size() == 256
+    with pytest.raises(ConversionError, match=r"at most 1000 operations in definitions, loops"):
+        from_qiskit(doubling(11))
