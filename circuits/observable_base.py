@@ -24,9 +24,13 @@ from circuits.coefficients import (
     coefficient_value,
     number_text,
 )
-from circuits.engines.reference import apply_term
 from circuits.errors import ObservableError, QubitError
+from circuits.plan.memory import require_memory
 from circuits.plan.terms import Term
+from circuits.term_matrices import add_term
+
+MAX_QUBIT = (1 << 16) - 1
+"""Highest qubit that can be named; masks are integers of as many bits."""
 
 SHOWN_TERMS = 8
 """How many terms a repr lists."""
@@ -132,14 +136,14 @@ class Observable:
         Raises:
             ObservableError: the observable has another fixed width.
             QubitError: a qubit lies outside the width.
+            CapacityError: the matrix needs more memory than there is.
         """
         n = num_qubits if num_qubits is not None else self.width or max(self._extent, 1)
         self.check_width(n)
-        basis = np.eye(1 << n, dtype=np.complex128)
-        total = np.zeros_like(basis)
+        require_memory(np.dtype(np.complex128).itemsize << 2 * n, f"a matrix of {n} qubits")
+        total = np.zeros((1 << n, 1 << n), np.complex128)
         for operator, coefficient in self._terms.items():
-            # apply_term acts on rows: row i of the result is O|i>, column i of the matrix.
-            total += coefficient_value(coefficient) * apply_term(operator.term(), basis).T
+            add_term(total, operator.term(), coefficient_value(coefficient))
         return total
 
     def check_width(self, num_qubits: int) -> None:
@@ -298,9 +302,9 @@ def qubit_tuple(qubits: Any) -> tuple[int, ...]:  # Any: whatever the user gave
         raise QubitError(
             f"an observable needs integer qubits, got {qubits!r}. Give 0, or (0, 1)."
         ) from error
-    if not found or min(found) < 0 or len(set(found)) < len(found):
+    if not found or min(found) < 0 or max(found) > MAX_QUBIT or len(set(found)) < len(found):
         raise QubitError(
-            f"an observable needs one or more different qubits from 0 on, got {qubits!r}. "
-            "Name every qubit once."
+            f"an observable needs one or more different qubits from 0 to {MAX_QUBIT}, got "
+            f"{qubits!r:.60}. Name every qubit once."
         )
     return found

@@ -19,6 +19,7 @@ from circuits.plan.terms import PauliTerm
 _PHASES: tuple[Number, ...] = (1.0, 1j, -1.0, -1j)
 """i**k from k mod 4: exact for any number of letters Y."""
 
+_LETTERS = {("1", "0"): "X", ("1", "1"): "Y", ("0", "1"): "Z"}
 _X_BITS = str.maketrans("IXYZ", "0110")
 _Z_BITS = str.maketrans("IXYZ", "0011")
 
@@ -47,8 +48,11 @@ class Word(NamedTuple):
 
     def letters(self) -> dict[int, str]:
         """Return the letters other than I by qubit."""
-        qubits = [q for q in range(self.support.bit_length()) if self.support >> q & 1]
-        return {q: "_XZY"[(self.x_mask >> q & 1) + 2 * (self.z_mask >> q & 1)] for q in qubits}
+        # Text, whose bits are read in one pass: shifting a long mask costs its length a qubit.
+        size = self.support.bit_length()
+        x_bits, z_bits = [format(mask, f"0{size}b") for mask in self]
+        pairs = zip(reversed(x_bits), reversed(z_bits), strict=True)
+        return {q: _LETTERS[pair] for q, pair in enumerate(pairs) if pair in _LETTERS}
 
     def label(self, width: int) -> str:
         """Return the label of ``width`` letters, qubit 0 on the right."""
@@ -113,6 +117,11 @@ class PauliSum(Observable):
         >>> PauliSum.from_list([("Z", 0.5), ("Z", 0.25)])
         PauliSum({'Z': 0.75})
         """
+        if not isinstance(terms, Iterable):
+            raise ObservableError(
+                f"PauliSum.from_list needs (label, coefficient) pairs, got {terms!r:.60}. "
+                "Write [('ZZ', 1.0), ('IX', 0.5)]."
+            )
         return PauliSum._of(*_parse(terms))
 
     def to_list(self, num_qubits: int | None = None) -> list[tuple[str, Coefficient]]:

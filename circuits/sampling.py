@@ -13,15 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.errors import MeasurementError, SeedError
+from circuits.plan.memory import require_memory
 
 Seed = int | np.random.Generator | None
 
 
+MAX_SHOTS = 1 << 62
+"""Estimates draw numbers of shots as 64-bit integers; what is listed needs memory long before."""
+
+
 def checked_shots(shots: Any) -> int:  # Any: whatever the user gave
     """Return the number of shots, or refuse it."""
-    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
+    known = isinstance(shots, int | np.integer) and not isinstance(shots, bool)
+    if not known or not 1 <= shots <= MAX_SHOTS:
         raise MeasurementError(
-            f"sampling needs a number of shots from 1 on, got {shots!r:.60}. Give an integer."
+            "sampling needs a number of shots from 1 on, and at most 2^62, got "
+            f"{shots!r:.60}. Give an integer."
         )
     return int(shots)
 
@@ -55,6 +62,7 @@ def draw(probabilities: NDArray[np.floating], shots: int, seed: Seed) -> NDArray
 
     Raises:
         MeasurementError: probabilities that are not finite.
+        CapacityError: the shots need more memory than there is.
     """
     if not np.isfinite(probabilities).all():
         raise MeasurementError(
@@ -66,6 +74,8 @@ def draw(probabilities: NDArray[np.floating], shots: int, seed: Seed) -> NDArray
         raise MeasurementError(
             "sampling needs probabilities above 0, got a sum of 0. Check the state."
         )
+    # The draws, what they are scaled or shifted to, and the outcomes: eight bytes each.
+    require_memory(24 * shots * (totals.size or 1), f"sampling {shots} shots")
     uniform = generator_of(seed).random((*probabilities.shape[:-1], shots))
     if edges.ndim == 1:
         # Scaling by the last edge keeps every draw below it, whatever rounding did to the sum.

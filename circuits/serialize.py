@@ -33,7 +33,7 @@ from circuits.description import (
     number,
     real,
 )
-from circuits.errors import ConversionError
+from circuits.errors import CircuitError, ConversionError
 from circuits.gates import gate as find_gate
 from circuits.instruction import Instruction, TrainableMatrix, checked_instruction
 
@@ -82,10 +82,12 @@ def from_text(circuit_class: type[Circuit], text: str) -> Circuit:
             "Write the circuit again with this version."
         )
     description = {key: data[key] for key in body}
-    leaves = [[_leaf(entry) for entry in _list(part)] for part in (parameters, matrices)]
     try:
+        leaves = [[_leaf(entry) for entry in _list(part)] for part in (parameters, matrices)]
         return rebuild(circuit_class, name, description, *leaves)
-    except (AutodiffError, IndexError, KeyError, OverflowError, TypeError) as error:
+    except CircuitError:
+        raise
+    except (AutodiffError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise ConversionError(
             f"from_json needs a consistent circuit, got: {error}. {REPAIR}"
         ) from error
@@ -111,17 +113,22 @@ def _array(data: Any) -> np.ndarray[Any, Any]:
     name, extents, values = fields(data, ("dtype", "shape", "values"))
     shape = tuple([_integer(extent) for extent in _list(extents)])
     known = name in DTYPES and min(shape, default=0) >= 0
-    if not known or prod(shape) * (1 + name.startswith("complex")) != len(_list(values)):
+    if len(_list(values)) != prod(shape) * (1 + str(name).startswith("complex")) or not known:
         raise ConversionError(
             f"a circuit's data need an array, got {len(values)} values for dtype {name!r:.40} and "
             f"shape {shape}. {REPAIR}"
         )
     dtype = np.dtype(name)
-    if dtype.kind == "c":
-        parts = np.array([real(x) for x in values], np.finfo(dtype).dtype)
-        return parts.view(dtype).reshape(shape)
-    read = real if dtype.kind == "f" else _integer
-    return np.array([read(x) for x in values], dtype).reshape(shape)
+    read = real if dtype.kind in "fc" else _integer
+    numbers = [read(x) for x in values]
+    try:
+        with np.errstate(over="raise"):
+            flat = np.array(numbers, np.finfo(dtype).dtype if dtype.kind == "c" else dtype)
+    except (OverflowError, FloatingPointError) as error:
+        raise ConversionError(
+            f"a circuit's data need numbers of {name}, got larger ones: {error}. {REPAIR}"
+        ) from error
+    return flat.view(dtype).reshape(shape)
 
 
 # -- leaves ----------------------------------------------------------------------------------------
@@ -306,14 +313,8 @@ class _Reader:
             atoms.append((leaf, element))
             coefficients.append(real(coefficient))
         leaves = (*angle.leaves, *[leaf for leaf, _ in atoms])
-        return Angle(
-            tuple(atoms),
-            tuple(coefficients),
-            angle.offset + real(offset),
-            angle.program,
-            real(scale),
-            leaves,
-        )
+        terms = tuple(atoms), tuple(coefficients)
+        return Angle(*terms, angle.offset + real(offset), angle.program, real(scale), leaves)
 
     def program(self, data: Any) -> Program:
         """Trace the ops once more, so that shapes fit and nothing is larger than allowed."""

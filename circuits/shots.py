@@ -65,8 +65,8 @@ def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) 
 
 
 def _sampled(xp: Any, exact: Any, coefficients: Any, drawn: Any, terms: Terms, single: bool) -> Any:
-    values = np.zeros((*drawn.shape[:-1], terms.num_rows))
-    np.add.at(values.T, terms.rows, (drawn * coefficients).T)
+    values = xp.zeros((*drawn.shape[:-1], terms.num_rows))
+    xp.add.at(values.T, xp.asarray(terms.rows), (xp.asarray(drawn) * coefficients).T)
     return (values[..., 0] if single else values).astype(exact.dtype)
 
 

@@ -8,19 +8,20 @@ from circuits.drawing.scene import PAPER, Circle, Line, Rectangle, Scene, Shape,
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from circuits.drawing.picture import Picture
 
 _PIXELS = 96.0  # an inch
 _POINTS = 72.0 / _PIXELS  # a pixel
 _ALIGNED = {"start": "left", "middle": "center", "end": "right"}
 
 
-def figure_drawing(scene: Scene) -> Figure:
+def figure_drawing(scene: Scene) -> Picture:
     """Paint a scene; the figure's size is that of the SVG drawing."""
-    from matplotlib.figure import Figure
+    from circuits.drawing.picture import Picture
 
     size = (max(scene.width, 1.0) / _PIXELS, max(scene.height, 1.0) / _PIXELS)
-    figure = Figure(figsize=size, facecolor=PAPER)
+    figure = Picture(figsize=size, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0.0, max(scene.width, 1.0))
     axes.set_ylim(max(scene.height, 1.0), 0.0)

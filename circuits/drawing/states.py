@@ -14,8 +14,9 @@ from circuits.errors import DrawingError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from circuits.drawing.picture import Picture
+
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#8A8A8A"
-_RESOLUTION = 150  # dots an inch
 _VIEW = {"elev": 20.0, "azim": 30.0}  # degrees
 _ACROSS = 4  # spheres in a row
 _ROUNDING = 1e-6  # by how much a Bloch vector may be longer than 1, single precision included
@@ -23,10 +24,56 @@ _ROUNDING = 1e-6  # by how much a Bloch vector may be longer than 1, single prec
 # Any in this file: Matplotlib's three-dimensional axes have no types.
 
 
+def probability_plot(
+    probabilities: Tensor | ArrayLike, *, title: str = "", most: int = 32
+) -> Picture:
+    """Draw a bar chart of the probabilities of basis states.
+
+    Args:
+        probabilities: ``(2**k,)``, such as ``qc.probabilities()``.
+        title: above the picture.
+        most: how many bars; the least probable states beyond are one bar, "others".
+
+    Returns:
+        A Matplotlib Figure, which notebooks show.
+
+    Raises:
+        DrawingError: not ``2**k`` finite numbers, or ``most`` below 1.
+
+    >>> [len(axes.patches) for axes in probability_plot([0.25, 0.75]).axes]
+    [2]
+    """
+    values = _numbers("probability_plot", probabilities)
+    size = values.size
+    if values.ndim != 1 or size & (size - 1) or size == 0:
+        raise DrawingError(
+            f"probability_plot needs 2**k probabilities, got shape {values.shape}. "
+            "Take one sample of a batch: p[0]."
+        )
+    if most < 1:
+        raise DrawingError(f"probability_plot needs most from 1 on, got {most}. Leave it out.")
+    from circuits.drawing.picture import Picture
+
+    kept = np.sort(np.argsort(-values, kind="stable")[:most])
+    width = size.bit_length() - 1
+    labels = [f"{state:0{width}b}" if width else "" for state in kept.tolist()]
+    heights, colours = values[kept].tolist(), [_BLUE] * len(kept)
+    if size > most:
+        labels.append("others")
+        heights.append(float(values.sum() - values[kept].sum()))
+        colours.append(_GREY)
+    figure = Picture(figsize=(max(4.0, 1.2 + 0.32 * len(labels)), 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.bar(range(len(labels)), heights, color=colours, width=0.8)
+    _label(axes, labels, width)
+    figure.suptitle(title, fontsize=12)
+    return figure
+
+
 def save_probability_plot(
     probabilities: Tensor | ArrayLike, path: str | Path, *, title: str = "", most: int = 32
 ) -> Path:
-    """Save a bar chart of the probabilities of basis states.
+    """Save what ``probability_plot`` draws.
 
     Args:
         probabilities: ``(2**k,)``, such as ``qc.probabilities()``.
@@ -40,32 +87,9 @@ def save_probability_plot(
     Raises:
         DrawingError: not ``2**k`` finite numbers, or ``most`` below 1.
     """
-    values = _numbers("save_probability_plot", probabilities)
-    size = values.size
-    if values.ndim != 1 or size & (size - 1) or size == 0:
-        raise DrawingError(
-            f"save_probability_plot needs 2**k probabilities, got shape {values.shape}. "
-            "Take one sample of a batch: p[0]."
-        )
-    if most < 1:
-        raise DrawingError(f"save_probability_plot needs most from 1 on, got {most}. Leave it out.")
-    from matplotlib.figure import Figure
+    from circuits.drawing.picture import save_picture
 
-    kept = np.sort(np.argsort(-values, kind="stable")[:most])
-    width = size.bit_length() - 1
-    labels = [f"{state:0{width}b}" if width else "" for state in kept.tolist()]
-    heights, colours = values[kept].tolist(), [_BLUE] * len(kept)
-    if size > most:
-        labels.append("others")
-        heights.append(float(values.sum() - values[kept].sum()))
-        colours.append(_GREY)
-    figure = Figure(figsize=(max(4.0, 1.2 + 0.32 * len(labels)), 3.6), layout="constrained")
-    axes = figure.subplots()
-    axes.bar(range(len(labels)), heights, color=colours, width=0.8)
-    _label(axes, labels, width)
-    figure.suptitle(title, fontsize=12)
-    figure.savefig(path, dpi=_RESOLUTION)
-    return Path(path)
+    return save_picture(probability_plot(probabilities, title=title, most=most), path)
 
 
 def _label(axes: Axes, labels: list[str], width: int) -> None:
@@ -80,8 +104,54 @@ def _label(axes: Axes, labels: list[str], width: int) -> None:
     axes.set_axisbelow(True)
 
 
+def bloch_plot(vectors: Tensor | ArrayLike, *, title: str = "") -> Picture:
+    """Draw Bloch vectors, each in a sphere of its own.
+
+    Args:
+        vectors: ``(3,)``, such as ``qc.bloch_vector(0)``, or ``(K, 3)`` of qubits 0 to K - 1.
+        title: above the picture.
+
+    Returns:
+        A Matplotlib Figure, which notebooks show.
+
+    Raises:
+        DrawingError: another shape, or a vector that is longer than 1.
+
+    >>> len(bloch_plot([[0, 0, 1], [1, 0, 0]]).axes)
+    2
+    """
+    values = _numbers("bloch_plot", vectors)
+    if values.ndim not in (1, 2) or values.shape[-1] != 3 or values.size == 0:
+        raise DrawingError(
+            f"bloch_plot needs Bloch vectors of shape (3,) or (K, 3), got {values.shape}. "
+            "Take them from bloch_vector."
+        )
+    rows = np.atleast_2d(values)
+    longest = float(np.linalg.norm(rows, axis=1).max())
+    if longest > 1 + _ROUNDING:
+        raise DrawingError(
+            f"bloch_plot needs vectors of length 1 at most, got one of length {longest:.4g}. "
+            "Normalise the state first."
+        )
+    from circuits.drawing.picture import Picture
+
+    across = min(len(rows), _ACROSS)
+    down = -(-len(rows) // across)
+    figure = Picture(figsize=(2.9 * across, 3.4 * down + 0.4 * bool(title)), layout="constrained")
+    for k, vector in enumerate(rows):
+        axes = figure.add_subplot(down, across, k + 1, projection="3d", proj_type="ortho")
+        _sphere(axes)
+        _arrow(axes, vector)
+        x, y, z = vector
+        axes.set_title(f"qubit {k}" if values.ndim == 2 else "", fontsize=11)
+        text = f"({x:.2f}, {y:.2f}, {z:.2f})"
+        axes.text2D(0.5, -0.04, text, transform=axes.transAxes, ha="center", fontsize=9)
+    figure.suptitle(title, fontsize=12)
+    return figure
+
+
 def save_bloch_plot(vectors: Tensor | ArrayLike, path: str | Path, *, title: str = "") -> Path:
-    """Save a picture of Bloch vectors, each in a sphere of its own.
+    """Save what ``bloch_plot`` draws.
 
     Args:
         vectors: ``(3,)``, such as ``qc.bloch_vector(0)``, or ``(K, 3)`` of qubits 0 to K - 1.
@@ -94,35 +164,9 @@ def save_bloch_plot(vectors: Tensor | ArrayLike, path: str | Path, *, title: str
     Raises:
         DrawingError: another shape, or a vector that is longer than 1.
     """
-    values = _numbers("save_bloch_plot", vectors)
-    if values.ndim not in (1, 2) or values.shape[-1] != 3 or values.size == 0:
-        raise DrawingError(
-            f"save_bloch_plot needs Bloch vectors of shape (3,) or (K, 3), got {values.shape}. "
-            "Take them from bloch_vector."
-        )
-    rows = np.atleast_2d(values)
-    longest = float(np.linalg.norm(rows, axis=1).max())
-    if longest > 1 + _ROUNDING:
-        raise DrawingError(
-            f"save_bloch_plot needs vectors of length 1 at most, got one of length {longest:.4g}. "
-            "Normalise the state first."
-        )
-    from matplotlib.figure import Figure
+    from circuits.drawing.picture import save_picture
 
-    across = min(len(rows), _ACROSS)
-    down = -(-len(rows) // across)
-    figure = Figure(figsize=(2.9 * across, 3.4 * down + 0.4 * bool(title)), layout="constrained")
-    for k, vector in enumerate(rows):
-        axes = figure.add_subplot(down, across, k + 1, projection="3d", proj_type="ortho")
-        _sphere(axes)
-        _arrow(axes, vector)
-        x, y, z = vector
-        axes.set_title(f"qubit {k}" if values.ndim == 2 else "", fontsize=11)
-        text = f"({x:.2f}, {y:.2f}, {z:.2f})"
-        axes.text2D(0.5, -0.04, text, transform=axes.transAxes, ha="center", fontsize=9)
-    figure.suptitle(title, fontsize=12)
-    figure.savefig(path, dpi=_RESOLUTION)
-    return Path(path)
+    return save_picture(bloch_plot(vectors, title=title), path)
 
 
 def _numbers(name: str, given: Tensor | ArrayLike) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from autodiff import Parameter
-from circuits.errors import ObservableError, QubitError
+from circuits.errors import CapacityError, ObservableError, QubitError
 from circuits.observable_base import Observable, qubit_tuple
 from circuits.observables import Hermitian, Projector, SparseHermitian
 from circuits.pauli import I, PauliSum, PauliWord, X, Y, Z
@@ -154,6 +154,12 @@ def test_matrix_checks_the_width() -> None:
         SparseHermitian(csr_array(SWAP)).matrix(3)
     with pytest.raises(QubitError, match=r"needs qubits below 2, got Z\(2\)"):
         (X(0) + Z(2)).matrix(2)
+
+
+def test_matrix_that_does_not_fit_is_refused_before_it_is_made() -> None:
+    for width in (24, 60):
+        with pytest.raises(CapacityError, match=f"a matrix of {width} qubits needs .*B of memory"):
+            (Z(0) + X(width - 1)).matrix()
 
 
 def test_simplify_drops_what_is_small_after_adding() -> None:

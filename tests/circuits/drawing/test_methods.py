@@ -8,10 +8,10 @@ from sources import ROOT
 from circuits import Circuit
 
 
-def test_draw_takes_kind_and_fold() -> None:
+def test_draw_takes_output_and_fold() -> None:
     circuit = Circuit(1).h(0).h(0).h(0)
     assert len(circuit.draw("text", fold=12).splitlines()) == 11
-    assert circuit.draw("svg", fold=0).startswith("<svg")
+    assert circuit.draw(output="svg", fold=0).startswith("<svg")  # Qiskit's name
 
 
 def test_nothing_is_loaded_before_it_is_needed() -> None:

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from circuits import Circuit, DrawingError, save_bloch_plot, save_probability_plot
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that are saved while a test runs."""
-    saved: list[Figure] = []
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda f, *a, **k: (saved.append(f), save(f, *a, **k)))
-    return saved
+from circuits import (
+    Circuit,
+    DrawingError,
+    bloch_plot,
+    probability_plot,
+    save_bloch_plot,
+    save_probability_plot,
+)
 
 
 def bars(figure: Figure) -> dict[str, float]:
@@ -24,41 +22,49 @@ def bars(figure: Figure) -> dict[str, float]:
     return dict(zip(labels, [bar.get_height() for bar in axes.patches], strict=True))
 
 
-def test_probabilities_are_bars_with_bit_strings(tmp_path: Path, figures: list[Figure]) -> None:
+def test_probabilities_are_bars_with_bit_strings() -> None:
     circuit = Circuit(2).x(1).h(0)
-    path = save_probability_plot(
-        circuit.probabilities(engine="reference"), tmp_path / "p.png", title="T"
-    )
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert bars(figures[0]) == pytest.approx({"00": 0, "01": 0, "10": 0.5, "11": 0.5})
-    assert figures[0].get_suptitle() == "T"
-    assert figures[0].axes[0].get_xlabel() == "basis state, qubit 1 ... qubit 0"
+    figure = probability_plot(circuit.probabilities(engine="reference"), title="T")
+    assert bars(figure) == pytest.approx({"00": 0, "01": 0, "10": 0.5, "11": 0.5})
+    assert figure.get_suptitle() == "T"
+    assert figure.axes[0].get_xlabel() == "basis state, qubit 1 ... qubit 0"
 
 
-def test_least_probable_states_are_one_bar(tmp_path: Path, figures: list[Figure]) -> None:
+def test_least_probable_states_are_one_bar() -> None:
     values = np.array([1, 2, 3, 4, 8, 7, 6, 5]) / 36
-    save_probability_plot(values, tmp_path / "p.svg", most=3)
     expected = {"100": 8 / 36, "101": 7 / 36, "110": 6 / 36, "others": 15 / 36}
-    assert bars(figures[0]) == pytest.approx(expected)
+    assert bars(probability_plot(values, most=3)) == pytest.approx(expected)
 
 
-def test_bloch_vectors_have_a_sphere_each(tmp_path: Path, figures: list[Figure]) -> None:
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", STARTS)
+def test_suffix_decides_the_format(suffix: str, tmp_path: Path) -> None:
+    saved = [
+        save_probability_plot([0.5, 0.5], tmp_path / f"p{suffix}", title="T", most=1),
+        save_bloch_plot([0, 0, 1], tmp_path / f"b{suffix}", title="T"),
+    ]
+    assert saved == [tmp_path / f"p{suffix}", tmp_path / f"b{suffix}"]
+    assert all(path.read_bytes().startswith(STARTS[suffix]) for path in saved)
+
+
+def test_bloch_vectors_have_a_sphere_each() -> None:
     circuit = Circuit(2).h(0).x(1)
     vectors = [circuit.bloch_vector(q, engine="reference").numpy() for q in range(2)]
-    path = save_bloch_plot(np.stack(vectors), tmp_path / "b.pdf", title="T")
-    assert path.read_bytes().startswith(b"%PDF")
-    titles = [axes.get_title() for axes in figures[0].axes]
+    figure = bloch_plot(np.stack(vectors), title="T")
+    titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["qubit 0", "qubit 1"]
-    for axes, vector in zip(figures[0].axes, vectors, strict=True):
+    for axes, vector in zip(figure.axes, vectors, strict=True):
         ends = [np.stack(line.get_data_3d())[:, -1] for line in axes.lines]
         assert any(np.allclose(end, vector) for end in ends)
         shown = [text.get_text() for text in axes.texts]
         assert "({:.2f}, {:.2f}, {:.2f})".format(*vector) in shown
 
 
-def test_single_bloch_vector(tmp_path: Path, figures: list[Figure]) -> None:
-    save_bloch_plot(Circuit(1).bloch_vector(0, engine="reference"), tmp_path / "b.png")
-    assert [axes.get_title() for axes in figures[0].axes] == [""]
+def test_single_bloch_vector() -> None:
+    figure = bloch_plot(Circuit(1).bloch_vector(0, engine="reference"))
+    assert [axes.get_title() for axes in figure.axes] == [""]
 
 
 @pytest.mark.parametrize(
