@@ -65,9 +65,9 @@ from qml.optim.schedules import (
     StepLR,
 )
 from qml.optim.scipy_bridge import minimize
-from qml.optim.sgd import SGD
+from qml.optim.sgd import SGD, Momentum, Nesterov
 from qml.optim.spsa import SPSA
-from qml.plots import save_energy_plot, save_learning_curves
+from qml.plots import energy_plot, learning_curves, save_energy_plot, save_learning_curves
 from qml.resuming import load_training_state, training_state
 from qml.trainer import Trainer
 from qml.vectors import parameters_to_vector, vector_to_parameters
@@ -94,6 +94,8 @@ __all__ = [
     "LinearLR",
     "Module",
     "Molecule",
+    "Momentum",
+    "Nesterov",
     "Optimizer",
     "QuantumLayer",
     "QuantumNaturalGradient",
@@ -123,12 +125,14 @@ __all__ = [
     "cross_entropy",
     "data_reuploading",
     "double_excitation",
+    "energy_plot",
     "excitations",
     "half_mse_loss",
     "hamiltonian_variational",
     "hardware_efficient",
     "identity_blocks",
     "l1_loss",
+    "learning_curves",
     "load",
     "load_h2",
     "load_training_state",

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,13 @@ def save(state: Any, path: str | Path) -> Path:
         >>> model.load_state_dict(qml.load(path))
     """
     arrays: Arrays = []
-    tree = json.dumps(_packed(state, arrays, "the state")).encode()
+    try:
+        tree = json.dumps(_packed(state, arrays, "the state")).encode()
+    except RecursionError as error:
+        raise CheckpointError(
+            f"a checkpoint needs a state that nests less, got a {type(state).__name__} that is too "
+            "deep, or contains itself. Save its state_dict."
+        ) from error
     parts = [tree, *[np.ascontiguousarray(array).tobytes() for array in arrays]]
     digest = hashlib.sha256()
     for part in parts:
@@ -85,26 +92,33 @@ def load(path: str | Path) -> Any:
         >>> qml.load(path)
         {'lr': 0.1, 'values': array([1., 1.])}
     """
-    content = Path(path).read_bytes()
-    line, _, body = content.partition(b"\n")
-    head = _header(path, line if len(line) < _FIRST_LINE else b"")
-    if len(body) != head["bytes"]:
-        raise CheckpointError(
-            f"{path} needs {head['bytes']} bytes after its first line, got {len(body)}: it is "
-            "truncated or was appended to. Load an earlier checkpoint."
-        )
+    with Path(path).open("rb") as file:
+        head = _header(path, file.readline(_FIRST_LINE))
+        found = os.fstat(file.fileno()).st_size - file.tell()
+        if found != head["bytes"]:
+            raise CheckpointError(
+                f"{path} needs {head['bytes']} bytes after its first line, got {found}: it is "
+                "truncated or was appended to. Load an earlier checkpoint."
+            )
+        body = file.read()
     if hashlib.sha256(body).hexdigest() != head["sha256"]:
         raise CheckpointError(
-            f"{path} needs the checksum {head['sha256'][:12]}..., got another: it is damaged. Load "
+            f"{path} needs the checksum {head['sha256']:.12}..., got another: it is damaged. Load "
             "an earlier checkpoint."
         )
-    return _Reader(json.loads(body[: head["tree_bytes"]]), body[head["tree_bytes"] :]).value()
+    try:
+        return _Reader(json.loads(body[: head["tree_bytes"]]), body[head["tree_bytes"] :]).value()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path} needs a tree and the arrays in it, got another content: {error}. Give a file "
+            "that qml.save wrote."
+        ) from error
 
 
 def _header(path: str | Path, line: bytes) -> dict[str, Any]:
     try:
-        head = json.loads(line)
-    except ValueError:
+        head = json.loads(line) if line.endswith(b"\n") else None
+    except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CheckpointError(
@@ -113,8 +127,15 @@ def _header(path: str | Path, line: bytes) -> dict[str, Any]:
         )
     if head.get("version") != VERSION:
         raise CheckpointError(
-            f"{path} needs format version {VERSION}, got version {head.get('version')!r}. Read it "
-            "with the ketgrad that wrote it, or a newer one."
+            f"{path} needs format version {VERSION}, got version {head.get('version')!r:.40}. Read "
+            "it with the ketgrad that wrote it, or a newer one."
+        )
+    tree, whole = head.get("tree_bytes"), head.get("bytes")
+    known = type(tree) is int and type(whole) is int and 0 <= tree <= whole
+    if not known or not isinstance(head.get("sha256"), str):
+        raise CheckpointError(
+            f"{path} needs sizes and a checksum in its first line, got {line[:60]!r}. Give a file "
+            "that qml.save wrote."
         )
     return head
 
@@ -174,23 +195,33 @@ class _Reader:
         self.tree, self.content, self.position = tree, content, 0
 
     def value(self) -> Any:
-        return self._unpacked(self.tree)
+        """Return the state, or raise a ValueError or TypeError that says what ``_packed`` lacks."""
+        state = self._unpacked(self.tree)
+        if self.position != len(self.content):
+            raise ValueError(f"{len(self.content) - self.position} bytes belong to no array")
+        return state
 
     def _unpacked(self, tree: Any) -> Any:
         match tree:
-            case {"complex": [real, imag]}:
+            case None | bool() | int() | float() | str():
+                return tree
+            case {"complex": [float(real), float(imag)], **rest} if not rest:
                 return complex(real, imag)
-            case {"array": [dtype, shape]}:
-                return self._array(np.dtype(dtype), tuple(shape))
-            case {"list": parts}:
+            case {"array": [str(dtype), list(shape)], **rest} if not rest:
+                return self._array(np.dtype(dtype), shape)
+            case {"list": list(parts), **rest} if not rest:
                 return [self._unpacked(part) for part in parts]
-            case {"tuple": parts}:
+            case {"tuple": list(parts), **rest} if not rest:
                 return tuple([self._unpacked(part) for part in parts])
-            case {"mapping": entries}:
+            case {"mapping": dict(entries), **rest} if not rest:
                 return {key: self._unpacked(part) for key, part in entries.items()}
-        return tree
+        raise ValueError(f"{tree!r:.60} is no value")
 
-    def _array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        start = self.position
-        self.position += dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    def _array(self, dtype: np.dtype[Any], shape: list[Any]) -> NDArray[Any]:
+        if dtype.kind not in "biufc" or not all(type(x) is int and x >= 0 for x in shape):
+            raise ValueError(f"{dtype.str!r:.20} and {shape!r:.40} are no dtype and shape")
+        # In Python's integers, which do not overflow.
+        start, self.position = self.position, self.position + dtype.itemsize * prod(shape)
+        if self.position > len(self.content):
+            raise ValueError(f"an array of shape {shape!r:.40} needs more bytes than there are")
         return np.frombuffer(self.content[start : self.position], dtype).reshape(shape).copy()

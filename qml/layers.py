@@ -16,7 +16,7 @@ from autodiff.tensors import Operand
 from circuits import BindingError, Circuit
 from circuits.compiled_observables import compile_observables
 from circuits.engines.base import Engine
-from circuits.engines.registry import get_engine
+from circuits.engines.registry import known_engine
 from circuits.observable_base import Observable
 from circuits.sampling import Seed, generator_of
 from qml.errors import SettingError
@@ -151,7 +151,7 @@ class QuantumLayer(Module):
         self.encoding = encoding
         self.dtype, self.device, self.engine = dtype, device, engine
         if engine is not None:
-            get_engine(engine)
+            known_engine(engine)
         self.runner = runner
         if runner is not None and any(x is not None for x in (encoding, dtype, device, engine)):
             raise BindingError(

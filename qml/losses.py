@@ -8,8 +8,9 @@ Nothing is broadcast: predictions ``(3, 1)`` and targets ``(3,)`` would silently
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,8 @@ import autodiff as ad
 from autodiff import ShapeError, Tensor
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, is_complex
+from autodiff.ops.gather import flat_index, take_flat
+from autodiff.storage import Storage
 from autodiff.tensors import Operand
 from circuits import fidelity
 from qml.errors import SettingError
@@ -149,9 +152,7 @@ def cross_entropy(logits: Operand, targets: Operand, reduction: str = "mean") ->
     t = targets if isinstance(targets, Tensor) else np.asarray(targets)
     scores = ad.log_softmax(z, axis=-1)
     if t.dtype.kind in "iu":
-        index = _checked_classes(t.numpy() if isinstance(t, Tensor) else t, z)
-        picked = scores[(*np.indices(index.shape, sparse=True), index)]
-        return _reduced("cross_entropy", -picked, reduction)
+        return _reduced("cross_entropy", -take_flat(scores, _class_positions(t, z)), reduction)
     _, weights = _pair("cross_entropy", z, t)
     _check_probabilities("cross_entropy", weights)
     return _reduced("cross_entropy", -(weights * scores).sum(axis=-1), reduction)
@@ -279,7 +280,24 @@ def _check_probabilities(name: str, targets: Tensor) -> None:
             )
 
 
-def _checked_classes(index: NDArray[np.integer], z: Tensor) -> NDArray[np.integer]:
+#: Where the targets' scores stand, by the storage of the targets: a step need not work it out, nor
+#: upload it, again. By the rest of what it depends on, with the version of the targets.
+_positions: WeakKeyDictionary[Storage, dict[Hashable, tuple[int, Tensor]]] = WeakKeyDictionary()
+
+
+def _class_positions(t: Tensor | NDArray[np.integer], z: Tensor) -> Tensor:
+    """Return where the targets' scores stand in flat order, on the logits' device."""
+    if not isinstance(t, Tensor):
+        return _checked_positions(t, z)
+    cell = t._cell
+    known = _positions.setdefault(cell.require_storage(), {})
+    key = (cell.shape, cell.strides, cell.offset, z.shape, z.device)
+    if key not in known or known[key][0] != cell.version:
+        known[key] = (cell.version, _checked_positions(t.numpy(), z))
+    return known[key][1]
+
+
+def _checked_positions(index: NDArray[np.integer], z: Tensor) -> Tensor:
     classes = z.shape[-1]
     if index.shape != z.shape[:-1]:
         raise ShapeError(
@@ -291,7 +309,7 @@ def _checked_classes(index: NDArray[np.integer], z: Tensor) -> NDArray[np.intege
             f"cross_entropy needs class indices from 0 to {classes - 1}, got {index.min()} to "
             f"{index.max()}. Classes count from 0, one logit each."
         )
-    return index
+    return flat_index((*np.indices(index.shape, sparse=True), index), z.shape, z.device)
 
 
 def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:

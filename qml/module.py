@@ -135,7 +135,8 @@ class Module:
     def to(self, device: str) -> Self:
         """Keep all values, and gradients, on a device from now on, and return self.
 
-        Parameters stay the objects that they are. Make optimizers afterwards.
+        Parameters stay the objects that they are. Optimizers of them may be made before or after:
+        their state follows at their next step.
 
         Raises:
             DeviceUnavailable: this version or machine has no such device.

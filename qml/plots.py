@@ -16,10 +16,56 @@ from qml.datasets import CHEMICAL_ACCURACY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from circuits.drawing.picture import Picture
+
 #: Colours that colour-blind readers tell apart (Okabe and Ito, 2008).
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
-_RESOLUTION = 150  # dots an inch
 _VALIDATION = "validation_"
+
+
+def energy_plot(
+    energies: ArrayLike,
+    exact: float,
+    *,
+    title: str = "",
+    references: Sequence[tuple[str, float]] = (),
+    floor: float = 1e-6,
+) -> Picture:
+    """Draw a variational run: the energy, and its error on a logarithmic scale.
+
+    Args:
+        energies: ``(S + 1,)`` in hartree, before each step and after the last.
+        exact: the ground state's energy in hartree.
+        title: above the picture.
+        references: further energies to mark, with their names.
+        floor: errors below are drawn here.
+
+    Returns:
+        A Matplotlib Figure, which notebooks show.
+
+    Raises:
+        ShapeError: energies that are no sequence of numbers.
+
+    >>> len(energy_plot([-1.0, -1.1, -1.12], exact=-1.137).axes)
+    2
+    """
+    values = np.asarray(energies, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ShapeError(
+            f"energy_plot needs energies of shape (S,), got shape {values.shape}. "
+            "Give one energy a step."
+        )
+    from circuits.drawing.picture import Picture
+
+    figure = Picture(figsize=(7.0, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_energy(upper, values, exact, references)
+    _draw_error(lower, values, exact, floor)
+    for axes in (upper, lower):
+        _tidy(axes)
+        axes.set_xlim(0, max(values.size - 1, 1))
+    figure.suptitle(title, fontsize=12)
+    return figure
 
 
 def save_energy_plot(
@@ -31,7 +77,7 @@ def save_energy_plot(
     references: Sequence[tuple[str, float]] = (),
     floor: float = 1e-6,
 ) -> Path:
-    """Save a picture of a variational run: the energy, and its error on a logarithmic scale.
+    """Save what ``energy_plot`` draws.
 
     Args:
         energies: ``(S + 1,)`` in hartree, before each step and after the last.
@@ -47,28 +93,44 @@ def save_energy_plot(
     Raises:
         ShapeError: energies that are no sequence of numbers.
     """
-    values = np.asarray(energies, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise ShapeError(
-            f"save_energy_plot needs energies of shape (S,), got shape {values.shape}. "
-            "Give one energy a step."
-        )
-    from matplotlib.figure import Figure
+    from circuits.drawing.picture import save_picture
 
-    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    _draw_energy(upper, values, exact, references)
-    _draw_error(lower, values, exact, floor)
-    for axes in (upper, lower):
+    drawn = energy_plot(energies, exact, title=title, references=references, floor=floor)
+    return save_picture(drawn, path)
+
+
+def learning_curves(history: History, *, title: str = "") -> Picture:
+    """Draw a training: the loss, and below it each metric, over epochs.
+
+    Args:
+        history: what ``Trainer.fit`` returned, with at least one finished epoch.
+        title: above the picture.
+
+    Returns:
+        A Matplotlib Figure, which notebooks show.
+
+    Raises:
+        ShapeError: no finished epoch.
+    """
+    if not history.epochs:
+        raise ShapeError(
+            "learning_curves needs at least one finished epoch, got none. Train first."
+        )
+    names = [name for name in history.epochs[0].values if not name.startswith(_VALIDATION)]
+    from circuits.drawing.picture import Picture
+
+    figure = Picture(figsize=(7.0, 3.0 + 2.0 * len(names)), layout="constrained")
+    rows = figure.subplots(len(names), 1, sharex=True, squeeze=False)
+    for axes, name in zip(rows[:, 0], names, strict=True):
+        _draw_curves(axes, history, name)
         _tidy(axes)
-        axes.set_xlim(0, max(values.size - 1, 1))
+    rows[-1, 0].set_xlabel("epoch")
     figure.suptitle(title, fontsize=12)
-    figure.savefig(path, dpi=_RESOLUTION)
-    return Path(path)
+    return figure
 
 
 def save_learning_curves(history: History, path: str | Path, *, title: str = "") -> Path:
-    """Save a picture of a training: the loss, and below it each metric, over epochs.
+    """Save what ``learning_curves`` draws.
 
     Args:
         history: what ``Trainer.fit`` returned, with at least one finished epoch.
@@ -81,22 +143,9 @@ def save_learning_curves(history: History, path: str | Path, *, title: str = "")
     Raises:
         ShapeError: no finished epoch.
     """
-    if not history.epochs:
-        raise ShapeError(
-            "save_learning_curves needs at least one finished epoch, got none. Train first."
-        )
-    names = [name for name in history.epochs[0].values if not name.startswith(_VALIDATION)]
-    from matplotlib.figure import Figure
+    from circuits.drawing.picture import save_picture
 
-    figure = Figure(figsize=(7.0, 3.0 + 2.0 * len(names)), layout="constrained")
-    rows = figure.subplots(len(names), 1, sharex=True, squeeze=False)
-    for axes, name in zip(rows[:, 0], names, strict=True):
-        _draw_curves(axes, history, name)
-        _tidy(axes)
-    rows[-1, 0].set_xlabel("epoch")
-    figure.suptitle(title, fontsize=12)
-    figure.savefig(path, dpi=_RESOLUTION)
-    return Path(path)
+    return save_picture(learning_curves(history, title=title), path)
 
 
 def _draw_curves(axes: Axes, history: History, name: str) -> None:

@@ -69,6 +69,21 @@ class _Progress:
         return cls(**{**state, "history": History(**{**history, "epochs": epochs})})
 
 
+def _check_fit_together(model: Module, optimizer: Optimizer, loss: object) -> None:
+    """Refuse a loss that is no function, and an optimizer that would leave the model as it is."""
+    if loss is not None and not callable(loss):
+        raise SettingError(
+            f"Trainer: loss needs a function of predictions and targets, got {loss!r:.60}. "
+            "Give one, such as qml.mse_loss."
+        )
+    trained = {id(p._meta) for p in optimizer.parameters}
+    if not any(id(p._meta) in trained for p in model.parameters()):
+        raise SettingError(
+            f"Trainer: optimizer needs Parameters of the model, got {len(trained)} of others. "
+            "Make it of model.parameters(), again after making the model again."
+        )
+
+
 class Trainer:
     """Trains a model: batches, validation, schedule, early stopping, progress, checkpoints.
 
@@ -122,6 +137,7 @@ class Trainer:
         checkpoint_every: int | None = None,
         quiet: bool = False,
     ) -> None:
+        _check_fit_together(model, optimizer, loss)
         self.model, self.optimizer, self.loss = model, optimizer, loss
         self.metrics = dict(metrics or {})
         if self.metrics and loss is None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 import autodiff as ad
 from autodiff import Parameter, ParameterError, ShapeError, Tensor
+from qml.optim.flat_parameters import flat_groups
 
 
 def parameters_to_vector(parameters: Iterable[Parameter]) -> Tensor:
@@ -44,10 +45,10 @@ def vector_to_parameters(vector: ArrayLike | Tensor, parameters: Iterable[Parame
     """
     listed = _listed("vector_to_parameters", parameters)
     values = vector.numpy() if isinstance(vector, Tensor) else np.asarray(vector)
-    ends = np.cumsum([p.numel() for p in listed])
-    if values.shape != (ends[-1],):
+    sizes = [p.numel() for p in listed]
+    if values.shape != (sum(sizes),):
         raise ShapeError(
-            f"vector_to_parameters needs a vector of shape ({ends[-1]},), got shape "
+            f"vector_to_parameters needs a vector of shape ({sum(sizes)},), got shape "
             f"{values.shape}. Give one number for each element."
         )
     for p in listed:
@@ -56,8 +57,8 @@ def vector_to_parameters(vector: ArrayLike | Tensor, parameters: Iterable[Parame
                 f"vector_to_parameters needs values that cast to {p.dtype}, got {values.dtype} for "
                 f"{p._label()}. Take .real."
             )
-    for p, part in zip(listed, np.split(values, ends[:-1]), strict=True):
-        p.set_(part.reshape(p.shape))
+    for flat, inside in flat_groups(listed):
+        flat.assign(values[np.repeat(inside, sizes)])
 
 
 def _listed(name: str, parameters: Iterable[Parameter]) -> list[Parameter]:

@@ -16,7 +16,7 @@ FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "A formula for each element",
         "They need gradients only: call `backward()`, then `step()`.",
-        ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"),
+        ("SGD", "Momentum", "Nesterov", "Adam", "AdamW", "RMSprop", "Adagrad"),
     ),
     (
         "All elements at once",
@@ -55,8 +55,8 @@ HEAD = """\
 <!-- Written by scripts/write_optimizers_page.py from the docstrings in qml/optim: edit there. -->
 
 Names, defaults and formulas are PyTorch's where PyTorch has them; every section says what differs.
-`p` is a Parameter's element and `g` its derivative, dL/dRe + i dL/dIm for a complex one. Momentum
-and Nesterov's method are settings of `SGD`, as in PyTorch.
+`p` is a Parameter's element and `g` its derivative, dL/dRe + i dL/dIm for a complex one. `Momentum`
+and `Nesterov` are `SGD` with settings; in PyTorch they have no names of their own.
 
 What holds for all of them:
 
@@ -65,21 +65,23 @@ What holds for all of them:
 - A frozen Parameter (`p.freeze()`) is not updated and not decayed, and forgets its momentum. When
   it is unfrozen, it starts like a new one.
 - Parameters keep their dtype. Those of several dtypes train together.
+- State lives where the Parameters do. After `module.to(device)` the next `step()` brings it there,
+  so it does not matter whether the optimizer is made before or after the move.
 - `state_dict()` gives plain values and arrays; `load_state_dict()` continues bit for bit, and
   refuses what another optimizer saved.
 - Settings out of range are refused when the optimizer is made. `lr` can be set at any time.
 
 | `python tutorials/03_optimizers.py` | steps | gradients | milliseconds |
 |---|---|---|---|
-| Adam | 65 | 65 | 205 |
-| L-BFGS | 12 | 28 | 111 |
-| natural gradient | 12 | 12 | 35 |
-| Rotosolve | 3 | 0 | 40 |
+| Adam | 65 | 65 | 16 |
+| L-BFGS | 12 | 28 | 11 |
+| natural gradient | 12 | 12 | 20 |
+| Rotosolve | 3 | 0 | 62 |
 
 This is what four of them need to bring molecular hydrogen, a circuit of 48 angles, to chemical
 accuracy. A natural gradient's step takes 48 evolutions beside the gradient, a sweep of Rotosolve
-two energies an angle, of which only the gates after it are new. Times are those of one run, and
-depend on the machine.
+two energies an angle, of which only the gates after it are new. Times are the best of two dozen
+runs on two cores, and depend on the machine.
 
 The code on this page runs as it stands, after
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autodiff import Parameter, ParameterError
 from circuits import Circuit
 from circuits.angles import Angle
+from circuits.occurrences import symbolic_angles
 from circuits.run_methods import Run
 from qml.errors import SettingError
 
@@ -39,12 +40,10 @@ def slots_of(circuit: Circuit) -> list[Slot]:
     (1.0,)
     """
     slots = []
-    for instruction in circuit.instructions:
-        held = (0.0,) if instruction.controls else ()
-        for index, angle in enumerate(instruction.angles):
-            if isinstance(angle, Angle):
-                spectrum = tuple({*instruction.gate.spectra[index], *held})
-                slots.append(Slot(instruction.name, angle, spectrum))
+    for found in symbolic_angles(circuit.instructions):
+        held = (0.0,) if found.instruction.controls else ()
+        spectrum = tuple({*found.instruction.gate.spectra[found.slot], *held})
+        slots.append(Slot(found.instruction.name, found.angle, spectrum))
     return slots
 
 

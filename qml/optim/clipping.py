@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 import autodiff as ad
 from autodiff import GradientError, Parameter, Tensor, no_grad
+from autodiff.flat_gradients import gradient_pieces, map_gradients
 from qml.optim.base import checked_parameters
 from qml.settings import above, real
 
@@ -44,17 +45,16 @@ def clip_grad_norm_(
     bound = real(0.0)("clip_grad_norm_: max_norm", max_norm)
     if norm_type != inf:
         above(0.0)("clip_grad_norm_: norm_type", norm_type)
-    moving = _with_gradient("clip_grad_norm_", parameters)
+    moving = _moving("clip_grad_norm_", parameters)
     with no_grad():
-        norm = _norm([g for _, g in moving], float(norm_type))
+        norm = _norm(moving, float(norm_type))
         if error_if_nonfinite and not isfinite(norm):
             raise GradientError(
                 f"clip_grad_norm_ needs gradients of a finite norm, got {norm}. Look for what "
                 "overflows, or leave error_if_nonfinite out."
             )
         scale = min(1.0, bound / (norm + 1e-6)) if norm == norm else norm
-        for parameter, g in moving:
-            parameter.grad = g * scale
+        map_gradients(lambda g: g * scale, moving)
     return norm
 
 
@@ -79,25 +79,27 @@ def clip_grad_value_(parameters: Iterable[Parameter], clip_value: float) -> None
     """
     bound = above(0.0)("clip_grad_value_: clip_value", clip_value)
     with no_grad():
-        for parameter, g in _with_gradient("clip_grad_value_", parameters):
-            if g.dtype.kind == "c":
-                clipped = ad.clip(g.real, -bound, bound) + 1j * ad.clip(g.imag, -bound, bound)
-            else:
-                clipped = ad.clip(g, -bound, bound)
-            parameter.grad = clipped
+        map_gradients(lambda g: _clipped(g, bound), _moving("clip_grad_value_", parameters))
 
 
-def _with_gradient(owner: str, parameters: Iterable[Parameter]) -> list[tuple[Parameter, Tensor]]:
-    """Return the trainable Parameters that have a gradient, with it."""
+def _clipped(g: Tensor, bound: float) -> Tensor:
+    if g.dtype.kind == "c":
+        return ad.clip(g.real, -bound, bound) + 1j * ad.clip(g.imag, -bound, bound)
+    return ad.clip(g, -bound, bound)
+
+
+def _moving(owner: str, parameters: Iterable[Parameter]) -> list[Parameter]:
+    """Return the trainable Parameters that have a gradient."""
     listed = checked_parameters(owner, parameters)
-    return [(p, p.grad) for p in listed if p.trainable and p.grad is not None]
+    return [p for p in listed if p.trainable and p._meta.raw_grad is not None]
 
 
-def _norm(grads: list[Tensor], order: float) -> float:
-    """The vector norm of all elements together."""
-    if not grads:
+def _norm(parameters: list[Parameter], order: float) -> float:
+    """The vector norm of all gradients' elements together."""
+    if not parameters:
         return 0.0
-    moduli = ad.concatenate([abs(g).reshape(-1) for g in grads])
+    pieces = gradient_pieces(parameters)
+    moduli = ad.concatenate([abs(g).reshape(-1)[start:stop] for g, start, stop in pieces])
     if order == inf:
         return moduli.max().item()
     return (moduli**order).sum().item() ** (1 / order)

@@ -13,7 +13,7 @@ from autodiff import Parameter
 from autodiff.backends.interface import Array
 from qml.errors import StateDictError
 from qml.optim.base import Closure, Optimizer, StepCounts, loss_of
-from qml.optim.flat import Group, Work, group_parameters
+from qml.optim.flat import Group, Operands, Work, group_parameters
 
 # Any in this file: settings and state, as in ``base``.
 
@@ -48,6 +48,7 @@ class ElementwiseOptimizer(Optimizer):
             How many Parameters were updated and skipped, and the closure's loss.
         """
         loss = loss_of(closure)
+        self._follow_parameters()
         updated = frozen = 0
         prepared = [self._prepared(group) for group in self._groups]
         with ExitStack() as launches:
@@ -61,11 +62,19 @@ class ElementwiseOptimizer(Optimizer):
                 frozen += int(still.sum())
         return StepCounts(updated, frozen, len(self.parameters) - updated - frozen, loss)
 
+    def _follow_parameters(self) -> None:
+        """Bring the state to where the Parameters live, after ``module.to(device)``."""
+        if any(p._cell.device != g.device for g in self._groups for p in g.parameters):
+            state = self._state()
+            self._groups = group_parameters(self.parameters, self.slots)
+            self._restore(state)
+
     @staticmethod
-    def _prepared(group: Group) -> tuple[Group, Any, Any, list[Array]]:
+    def _prepared(group: Group) -> tuple[Group, Any, Any, Operands]:
         """Read what a step needs, so that a value that cannot be read stops it before it starts."""
-        still = np.array([not p.trainable for p in group.parameters])
-        chosen = np.array([p.trainable and p.grad is not None for p in group.parameters])
+        metas = [p._meta for p in group.parameters]
+        still = np.array([not meta.trainable for meta in metas])
+        chosen = ~still & np.array([meta.raw_grad is not None for meta in metas])
         return group, still, chosen, group.operands(chosen)
 
     @abstractmethod
@@ -85,6 +94,9 @@ class ElementwiseOptimizer(Optimizer):
 
     def _set_state(self, saved: Any) -> None:
         self._check_state(saved)
+        self._restore(saved)
+
+    def _restore(self, saved: Any) -> None:
         entries = {id(p._meta): entry for p, entry in zip(self.parameters, saved, strict=True)}
         for group in self._groups:
             group.restore([entries[id(p._meta)] for p in group.parameters])

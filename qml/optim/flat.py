@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from autodiff import Parameter
 from autodiff.backends.interface import Array
 from autodiff.device import backend_of
 from autodiff.dtypes import real_dtype
+from autodiff.flat_gradients import gradient_pieces
+from autodiff.ops.join import flat_elements
+from qml.optim.flat_parameters import FlatParameters, flat_groups
 
 
 @dataclass
@@ -47,6 +51,20 @@ class Work:
 Formula = Callable[[Work], Array]
 
 
+class Operands(NamedTuple):
+    """What a step reads.
+
+    Attributes:
+        values: one array a parameter.
+        grads: their gradients' elements, in few arrays.
+        cuts: which of each array's, in flat order.
+    """
+
+    values: list[Array]
+    grads: list[Array]
+    cuts: list[slice]
+
+
 class Group:
     """Parameters of one dtype and device, and what an optimizer remembers of them.
 
@@ -58,9 +76,11 @@ class Group:
     def __init__(self, parameters: Sequence[Parameter], slots: Mapping[str, bool]) -> None:
         first = parameters[0]
         self.parameters = list(parameters)
+        self.device = first.device
         self.backend = backend_of(first.device)
         self.sizes = np.array([p.numel() for p in parameters], np.int64)
         self.ends = np.cumsum(self.sizes)
+        self._choices: dict[bytes, FlatParameters] = {}
         self.steps = np.zeros(len(parameters), np.int64)
         dtypes = {
             name: real_dtype(first.dtype) if real else first.dtype for name, real in slots.items()
@@ -75,43 +95,48 @@ class Group:
         end = int(self.ends[position])
         return slice(end - int(self.sizes[position]), end)
 
-    def operands(self, chosen: NDArray[np.bool_]) -> list[Array]:
-        """Return the values, then the gradients, of parameters that have one; changes nothing."""
+    def operands(self, chosen: NDArray[np.bool_]) -> Operands:
+        """Return what a step of parameters that have a gradient reads; changes nothing."""
+        if not chosen.any():
+            return Operands([], [], [])
         picked = self._picked(chosen)
-        grads = [g for p in picked if (g := p.grad) is not None]  # all, before the first is read
-        return [x._cell.read() for x in (*picked, *grads)]
+        pieces = gradient_pieces(picked.parameters)
+        return Operands(
+            picked.read(),
+            [piece.tensor._cell.read() for piece in pieces],
+            [slice(piece.start, piece.stop) for piece in pieces],
+        )
 
-    def update(self, chosen: NDArray[np.bool_], operands: Sequence[Array], rule: Formula) -> None:
+    def update(self, chosen: NDArray[np.bool_], operands: Operands, rule: Formula) -> None:
         """Run a formula as one launch where the values live, and install what it gives."""
-        picked, backend = self._picked(chosen), self.backend
-        operands = [*operands, *self.state.values()]
-        run, kind = self._launched(chosen, rule), backend.storage_classes[0]
-        made = backend.launch(run, operands, {}, "optimizer_step", kind)
-        for parameter, value in zip(picked, made, strict=False):
-            _write(parameter, value)
-        for name, buffer in zip(self.state, made[len(picked) :], strict=True):
+        backend = self.backend
+        arrays = [*self.state.values(), *operands.grads, *operands.values]
+        run, kind = self._launched(chosen, operands.cuts, rule), backend.storage_classes[0]
+        made = backend.launch(run, arrays, {}, "optimizer_step", kind)
+        count = len(self.state)
+        self._picked(chosen).write(made[count:])
+        for name, buffer in zip(self.state, made, strict=False):
             self.state[name] = backend.own(buffer)
         self.steps[chosen] += 1
 
-    def _launched(self, chosen: NDArray[np.bool_], rule: Formula) -> Callable[..., Any]:
-        """Return what a launch runs: values, gradients and state to new values and new state."""
+    def _launched(
+        self, chosen: NDArray[np.bool_], cuts: Sequence[slice], rule: Formula
+    ) -> Callable[..., Any]:
+        """Return what a launch runs: state, gradients and values to new state and new values."""
         picked, where = self._picked(chosen), self._elements(chosen)
-        sizes, steps = self.sizes[chosen], self.steps[chosen] + 1
-        count, names = len(picked), list(self.state)
+        names, steps = list(self.state), self.steps[chosen] + 1
+        count, end = len(names), len(names) + len(cuts)
 
         def run(xp: Any, *arrays: Array) -> tuple[Array, ...]:
-            flat = [a.reshape(-1) for a in arrays[: 2 * count]]
-            values, grads = xp.concatenate(flat[:count]), xp.concatenate(flat[count:])
-            state = dict(zip(names, arrays[2 * count :], strict=True))
+            state = dict(zip(names, arrays[:count], strict=True))
+            pieces = zip(arrays[count:end], cuts, strict=True)
+            grads = flat_elements(xp, [a.reshape(-1)[cut] for a, cut in pieces])
+            values = picked.join(xp, arrays[end:])
             chosen_state = {k: v[where] for k, v in state.items()}
-            work = Work(xp, values, grads, chosen_state, steps, sizes)
+            work = Work(xp, values, grads, chosen_state, steps, picked.sizes)
             updated = rule(work)
-            cuts = np.cumsum([0, *sizes]).tolist()
-            ends = zip(picked, cuts, cuts[1:], strict=False)
-            return (
-                *[updated[start:end].reshape(p.shape) for p, start, end in ends],
-                *[_replaced(xp, state[k], where, work.state[k]) for k in names],
-            )
+            replaced = [_replaced(xp, state[k], where, work.state[k]) for k in names]
+            return (*replaced, *picked.split(updated))
 
         return run
 
@@ -141,8 +166,13 @@ class Group:
             flat = np.concatenate(parts).astype(buffer.dtype)
             self.state[name] = self.backend.from_host(flat)
 
-    def _picked(self, chosen: NDArray[np.bool_]) -> list[Parameter]:
-        return [p for p, wanted in zip(self.parameters, chosen, strict=True) if wanted]
+    def _picked(self, chosen: NDArray[np.bool_]) -> FlatParameters:
+        """Return the chosen parameters; most steps choose those of the step before."""
+        key = chosen.tobytes()
+        if key not in self._choices:
+            flat = FlatParameters(list(compress(self.parameters, chosen.tolist())))
+            self._choices = {key: flat}
+        return self._choices[key]
 
     def _elements(self, chosen: NDArray[np.bool_]) -> slice | NDArray[np.bool_]:
         return slice(None) if chosen.all() else np.repeat(chosen, self.sizes)
@@ -157,21 +187,6 @@ def _replaced(xp: Any, whole: Array, where: slice | NDArray[np.bool_], part: Arr
     return result
 
 
-def _write(parameter: Parameter, value: Array) -> None:
-    """Install a value; a parameter may be a view of a larger storage."""
-    cell = parameter._cell
-    storage = cell.require_storage()
-    if cell.strides is None:
-        storage.write(value, cell.device)
-        return
-    base = storage.read_for_update(cell.device)
-    cell.view_on(base)[...] = value
-    storage.write(base, cell.device)
-
-
 def group_parameters(parameters: Sequence[Parameter], slots: Mapping[str, bool]) -> list[Group]:
     """Return groups by dtype and device, in order of first occurrence."""
-    found: dict[tuple[object, str], list[Parameter]] = {}
-    for parameter in parameters:
-        found.setdefault((parameter.dtype, parameter.device), []).append(parameter)
-    return [Group(members, slots) for members in found.values()]
+    return [Group(flat.parameters, slots) for flat, _ in flat_groups(parameters)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Parameter
 from autodiff.dtypes import is_complex, real_dtype
+from autodiff.flat_gradients import gradient_pieces
+from qml.optim.flat_parameters import flat_groups
 
 RealVectorArray = NDArray[np.float64]
 
@@ -29,7 +32,8 @@ class RealVector:
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.parameters = list(parameters)
         sizes = [p.numel() * (2 if is_complex(p.dtype) else 1) for p in self.parameters]
-        self._cuts = np.cumsum([0, *sizes])
+        self._sizes = np.array(sizes, np.int64)
+        self._groups = flat_groups(self.parameters)
         self.size = sum(sizes)
 
     def values(self) -> RealVectorArray:
@@ -38,16 +42,19 @@ class RealVector:
 
     def gradients(self) -> RealVectorArray:
         """Return the gradients ``(size,)``, 0 where there is none."""
-        grads = [(p, p.grad) for p in self.parameters]
-        return self._joined(
-            [np.zeros(p.shape, p.dtype) if g is None else g.numpy() for p, g in grads]
+        found = np.array([p._meta.raw_grad is not None for p in self.parameters], bool)
+        pieces = gradient_pieces(list(compress(self.parameters, found.tolist())))
+        vector = np.zeros(self.size)
+        vector[np.repeat(found, self._sizes)] = self._joined(
+            [g.numpy().reshape(-1)[start:stop] for g, start, stop in pieces]
         )
+        return vector
 
     def set_values(self, vector: RealVectorArray) -> None:
         """Set all Parameters, each in its own dtype."""
-        for p, start, end in zip(self.parameters, self._cuts, self._cuts[1:], strict=False):
-            part = vector[start:end].astype(real_dtype(p.dtype))
-            p.set_(part.view(p.dtype).reshape(p.shape))
+        for flat, inside in self._groups:
+            part = vector[np.repeat(inside, self._sizes)].astype(real_dtype(flat.dtype))
+            flat.assign(part.view(flat.dtype))
 
     def _joined(self, arrays: Sequence[NDArray[np.number]]) -> RealVectorArray:
         parts = [np.ascontiguousarray(a).reshape(-1).view(real_dtype(a.dtype)) for a in arrays]

@@ -20,8 +20,8 @@ class SGD(ElementwiseOptimizer):
         b <- momentum b + (1 - dampening) g         (the first time: b <- g)
         p <- p - lr (g + momentum b)  with nesterov, else  p - lr b;  without momentum  p - lr g
 
-    Momentum is ``SGD(params, momentum=0.9)``, Nesterov's method ``SGD(params, momentum=0.9,
-    nesterov=True)``. As in PyTorch, b has no factor lr: a change of lr acts at once.
+    ``Momentum`` and ``Nesterov`` fix some of the settings. As in PyTorch, b has no factor lr: a
+    change of lr acts at once.
 
     Args:
         params: Parameters; see ``Optimizer``.
@@ -78,8 +78,9 @@ class SGD(ElementwiseOptimizer):
         momentum, dampening = checked["momentum"], checked["dampening"]
         if checked["nesterov"] and (momentum == 0 or dampening != 0):
             raise SettingError(
-                f"SGD: nesterov needs momentum above 0 and dampening 0, got momentum {momentum} "
-                f"and dampening {dampening}. Give momentum=0.9, or leave nesterov out."
+                f"{type(self).__name__}: nesterov needs momentum above 0 and dampening 0, got "
+                f"momentum {momentum} and dampening {dampening}. Give momentum=0.9, or leave "
+                "nesterov out."
             )
         return checked
 
@@ -95,3 +96,79 @@ class SGD(ElementwiseOptimizer):
             work.state["momentum_buffer"] = buffer
             direction = direction + momentum * buffer if settings["nesterov"] else buffer
         return work.values - settings["lr"] * direction
+
+
+class Momentum(SGD):
+    """Gradient descent with momentum, which PyTorch writes ``SGD(params, lr, momentum=0.9)``.
+
+        b <- momentum b + gradient + weight_decay p        (the first time: without b)
+        p <- p - lr b
+
+    Args:
+        params: Parameters; see ``Optimizer``.
+        lr: learning rate, at least 0.
+        momentum: in [0, 1).
+        weight_decay: at least 0.
+
+    Raises:
+        ParameterError: no Parameters, something else among them, or one of them twice.
+        SettingError: a setting outside its range.
+
+    Example:
+        >>> p = Parameter(1.0)
+        >>> (2 * p).backward()
+        >>> optimizer = Momentum([p], lr=0.1)
+        >>> optimizer.step().updated, optimizer.step().updated, round(p.item(), 6)
+        (1, 1, 0.42)
+
+    Reference:
+        Polyak (1964), "Some methods of speeding up the convergence of iteration methods", USSR
+        Computational Mathematics and Mathematical Physics 4, 1.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Parameter],
+        lr: float = 1e-3,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr, momentum, weight_decay=weight_decay)
+
+
+class Nesterov(SGD):
+    """Nesterov's method, which PyTorch writes ``SGD(params, lr, momentum=0.9, nesterov=True)``.
+
+        g <- gradient + weight_decay p
+        b <- momentum b + g                                (the first time: b <- g)
+        p <- p - lr (g + momentum b)
+
+    Args:
+        params: Parameters; see ``Optimizer``.
+        lr: learning rate, at least 0.
+        momentum: in (0, 1).
+        weight_decay: at least 0.
+
+    Raises:
+        ParameterError: no Parameters, something else among them, or one of them twice.
+        SettingError: a setting outside its range.
+
+    Example:
+        >>> p = Parameter(1.0)
+        >>> (2 * p).backward()
+        >>> Nesterov([p], lr=0.1).step().updated, round(p.item(), 6)  # 1 - 0.1 (2 + 0.9 * 2)
+        (1, 0.62)
+
+    Reference:
+        Nesterov (1983), "A method for solving the convex programming problem with convergence rate
+        O(1/k^2)", Soviet Mathematics Doklady 27, 372; in the form of Sutskever et al. (2013).
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Parameter],
+        lr: float = 1e-3,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr, momentum, weight_decay=weight_decay, nesterov=True)

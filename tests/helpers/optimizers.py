@@ -53,8 +53,9 @@ NATURAL = {"lr": 0.2, "regularization": 0.05}
 
 OPTIMIZERS: dict[str, Row] = {
     "sgd": Row(qml.SGD, {"lr": 0.1}, ({"lr": 2e-3}, 800)),
-    "momentum": Row(qml.SGD, {"lr": 0.05, "momentum": 0.5, "dampening": 0.1}, ({"lr": 2e-3}, 800)),
-    "nesterov": Row(qml.SGD, {"lr": 0.05, "momentum": 0.5, "nesterov": True}, ({"lr": 1e-3}, 800)),
+    "damped": Row(qml.SGD, {"lr": 0.05, "momentum": 0.5, "dampening": 0.1}, ({"lr": 2e-3}, 800)),
+    "momentum": Row(qml.Momentum, {"lr": 0.05, "momentum": 0.5}, ({"lr": 1e-3}, 800)),
+    "nesterov": Row(qml.Nesterov, {"lr": 0.05, "momentum": 0.5}, ({"lr": 1e-3}, 800)),
     "decay": Row(qml.SGD, {"lr": 0.1, "weight_decay": 1e-9}, ({"lr": 2e-3}, 800)),
     "adam": Row(qml.Adam, {"lr": 0.1}, ({}, 300)),
     "adamw": Row(qml.AdamW, {"lr": 0.1, "weight_decay": 1e-9}, ({}, 300)),

@@ -134,6 +134,25 @@ def test_bad_classes_are_refused(
         qml.cross_entropy(logits, targets)
 
 
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_classes_of_a_tensor_are_those_of_its_present_value_and_view(device: str) -> None:
+    logits, classes = Tensor(X, device=device), Tensor(CLASSES, device=device)
+
+    def losses(part: slice) -> list[float]:
+        return qml.cross_entropy(logits[part], classes[part], "none").tolist()
+
+    for value in (CLASSES, CLASSES[::-1].copy()):
+        classes.set_(value)
+        wanted = -_log_softmax(X)[np.arange(4), value]
+        for part in (slice(None), slice(2), slice(2, 4), slice(None, None, -2), slice(None)):
+            np.testing.assert_allclose(losses(part), wanted[part], rtol=1e-13)
+    classes.set_(CLASSES + 1)
+    with pytest.raises(SettingError, match="class indices from 0 to 2"):
+        losses(slice(None))
+    wide = Tensor(np.zeros((4, 5)), device=device)
+    assert qml.cross_entropy(wide, classes).item() == pytest.approx(np.log(5))
+
+
 @pytest.mark.parametrize("targets", [[-1.0, 1.0], [0.0, float("nan")]])
 def test_labels_that_are_no_probabilities_are_refused(targets: list[float]) -> None:
     with pytest.raises(SettingError, match=r"needs targets in \[0, 1\]"):

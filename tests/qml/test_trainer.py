@@ -23,7 +23,8 @@ def trainer(**options: object) -> qml.Trainer:
         qml.Linear(3, 4, seed=0), qml.Dropout(0.1, seed=1), qml.Linear(4, 1, seed=2)
     )
     optimizer = qml.Adam(model.parameters(), lr=0.05)
-    return qml.Trainer(model, optimizer, qml.mse_loss, **({"quiet": True} | options))
+    given = {"model": model, "optimizer": optimizer, "loss": qml.mse_loss, "quiet": True}
+    return qml.Trainer(**(given | options))
 
 
 def mean_error(outputs: qml.Tensor, targets: np.ndarray) -> float:
@@ -290,6 +291,11 @@ def test_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
 BAD = [
     ({"schedule_each": "batch"}, "schedule_each needs one of 'epoch', 'step'"),
     ({"checkpoint_every": 5}, "checkpoint_every needs checkpoint"),
+    ({"loss": "mse"}, "loss needs a function of predictions and targets, got 'mse'"),
+    (
+        {"model": qml.Linear(3, 1, seed=0)},
+        "Parameters of the model, got 4 of others.* again",
+    ),
     ({"checkpoint": "a", "checkpoint_every": 0}, "checkpoint_every needs an integer of at least 1"),
 ]
 

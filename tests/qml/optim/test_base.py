@@ -12,6 +12,7 @@ from optimizers import (
     OPTIMIZERS,
     Problem,
     Row,
+    distance,
     energy,
     parabola,
     rosenbrock,
@@ -22,6 +23,7 @@ from optimizers import (
 
 import qml
 from autodiff import C64, C128, F32, F64, Parameter, ParameterError, Tensor
+from autodiff.placement import relocate
 from qml.errors import SettingError, StateDictError
 from qml.optim.base import Optimizer, StepCounts
 
@@ -95,6 +97,37 @@ def test_parameters_train_where_they_are(row: Row) -> None:
     assert [p.device for p in problem.parameters] == ["emulated", "emulated"]
     for now, wanted in zip(values(problem), values(here), strict=True):
         np.testing.assert_allclose(now, wanted, rtol=0, atol=1e-12)
+
+
+@every_row
+@pytest.mark.parametrize("moved", [[0, 1], [1]], ids=["all", "some"])
+@pytest.mark.parametrize("steps", [0, 2], ids=["new", "with state"])
+def test_state_follows_parameters_that_move_to_a_device(
+    row: Row, steps: int, moved: list[int]
+) -> None:
+    if row.circuits_only and moved == [1]:
+        moved = [0, 1]  # a circuit's Parameters live on one device
+    problem, here = landscape(row), landscape(row)
+    optimizer, other = row.make(problem), row.make(here)
+    train(optimizer, problem, steps)
+    for k in moved:
+        relocate(problem.parameters[k], "emulated")
+    train(optimizer, problem, 2)
+    train(other, here, steps + 2)
+    assert problem.parameters[1].device == "emulated"
+    for now, wanted in zip(values(problem), values(here), strict=True):
+        np.testing.assert_allclose(now, wanted, rtol=0, atol=1e-12)
+    for k in moved:
+        relocate(problem.parameters[k], "cpu")
+    train(optimizer, problem, 1)
+
+
+def landscape(row: Row) -> Problem:
+    """A loss whose Parameters may live on several devices, unless it is a circuit's."""
+    if row.circuits_only:
+        return energy()
+    x, y = Parameter([0.0, 1.0]), Parameter(0.0)
+    return Problem([x, y], lambda: distance(x, 3.0).to("cpu") + distance(y, 2.0).to("cpu"))
 
 
 # -- frozen Parameters -----------------------------------------------------------------------------

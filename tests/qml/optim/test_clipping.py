@@ -7,6 +7,7 @@ import pytest
 
 import qml
 from autodiff import C64, F32, GradientError, Parameter, ParameterError, Tensor
+from autodiff.slices import Slice
 from qml.errors import SettingError
 
 
@@ -109,3 +110,33 @@ def test_bad_bounds_are_refused(call: object, match: str) -> None:
 def test_whatever_is_no_parameter_is_refused() -> None:
     with pytest.raises(ParameterError, match="clip_grad_norm_ needs Parameters, got float"):
         qml.clip_grad_norm_([0.5], 1.0)
+
+
+def test_slices_of_a_circuits_gradient_are_clipped_together() -> None:
+    angles = [Parameter(0.1 * k) for k in range(6)]
+    circuit = qml.Circuit(1)
+    for k, angle in enumerate(angles):
+        (circuit.ry if k % 2 else circuit.rx)(angle, 0)
+    angles[2].freeze()
+
+    def gradients() -> np.ndarray:
+        return np.array([p.grad.item() for p in angles])
+
+    def backward() -> None:
+        for p in angles:
+            p.zero_grad()
+        circuit.expectation(qml.Z(0)).backward()
+
+    backward()
+    plain = gradients()
+    moved = np.arange(6) != 2
+    norm = np.linalg.norm(plain[moved])
+    backward()
+    assert qml.clip_grad_norm_(angles, 0.1) == pytest.approx(norm)
+    assert isinstance(angles[0]._meta.raw_grad, Slice)
+    np.testing.assert_allclose(gradients()[moved], plain[moved] * 0.1 / (norm + 1e-6))
+    assert gradients()[2] == plain[2]
+    backward()
+    qml.clip_grad_value_(angles, 0.2)
+    np.testing.assert_array_equal(gradients()[moved], np.clip(plain, -0.2, 0.2)[moved])
+    assert abs(gradients()[2]) == abs(plain[2]) > 0.2

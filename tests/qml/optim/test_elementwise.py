@@ -11,6 +11,7 @@ from optimizers import ANY_LOSS, distance
 
 import qml
 from autodiff import C128, F32, F64, Parameter, StorageBusy, Tensor
+from autodiff.slices import Slice
 from circuits.engines.registry import ENGINES
 from qml.errors import SettingError, StateDictError
 from qml.optim.base import Optimizer, StepCounts
@@ -112,7 +113,7 @@ def test_frozen_angle_gets_the_same_gradient_and_is_skipped(engine: str) -> None
 
     def gradients() -> list[float]:
         optimizer.zero_grad()
-        circuit.expectation(qml.Z(0) @ qml.Z(1), engine=engine).backward()
+        circuit.expectation(qml.Z(1), engine=engine).backward()  # cos a cos b
         return [p.grad.item() for p in circuit.parameters()]
 
     before = gradients()
@@ -125,6 +126,44 @@ def test_frozen_angle_gets_the_same_gradient_and_is_skipped(engine: str) -> None
     gradients()
     assert optimizer.step() == StepCounts(updated=2, skipped_frozen=0, skipped_no_grad=0)
     assert a.item() != 0.3
+
+
+def many_angles(device: str) -> tuple[qml.Circuit, list[Parameter]]:
+    circuit, angles = qml.Circuit(2), [Parameter(Tensor(0.1 * k, device=device)) for k in range(12)]
+    for k, angle in enumerate(angles):
+        circuit.ry(angle, k % 2).cx(0, 1)
+    return circuit, angles
+
+
+@every_optimizer
+def test_slices_of_a_circuits_gradient_step_as_tensors_do(make: Make) -> None:
+    circuit, angles = many_angles("cpu")
+    twin, others = many_angles("cpu")
+    for frozen in (angles[3], others[3]):
+        frozen.freeze()
+    optimizer, other = make(angles), make(others)
+    for _ in range(3):
+        for built, own in ((circuit, optimizer), (twin, other)):
+            own.zero_grad()
+            built.expectation(qml.Z(1)).backward()
+        assert all(p.grad is not None for p in others)  # read: a Tensor for each
+        assert optimizer.step() == other.step() == StepCounts(11, 1, 0)
+    assert [p.item() for p in angles] == [p.item() for p in others]
+    assert angles[3].item() == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_step_of_many_angles_reads_one_gradient_and_makes_no_tensor_of_each(device: str) -> None:
+    circuit, angles = many_angles(device)
+    optimizer = qml.Adam(angles)
+    circuit.expectation(qml.Z(1)).backward()
+    qml.reset_stats()
+    with qml.trace_reads() as trace:
+        optimizer.step()
+    assert (trace.count("read"), trace.count("write")) == (len(angles) + 1, len(angles))
+    assert all(isinstance(p._meta.raw_grad, Slice) for p in angles)
+    if device != "cpu":
+        assert (qml.stats(device).launches, qml.stats(device).allocations) == (1, 3)
 
 
 @every_optimizer

@@ -126,7 +126,7 @@ def test_spread_gives_a_number_where_all_agree_and_elements_elsewhere() -> None:
 def test_operands_of_an_open_storage_is_refused() -> None:
     parameter = with_gradient(1.0)
     group = Group([parameter], {})
-    with parameter.storage_mut(), pytest.raises(StorageBusy, match="read a storage"):
+    with parameter.storage_mut(), pytest.raises(StorageBusy, match="closed to read it"):
         group.operands(all_of(group))
 
 

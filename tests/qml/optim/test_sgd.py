@@ -62,6 +62,33 @@ def test_defaults_are_those_of_pytorch() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("named", "settings"),
+    [
+        (qml.Momentum, {"momentum": 0.9}),
+        (qml.Nesterov, {"momentum": 0.9, "nesterov": True}),
+    ],
+)
+def test_named_methods_are_sgd_with_settings(named: type, settings: dict) -> None:
+    sgd = {**qml.SGD([Parameter(0.0)], **settings).state_dict(), "optimizer": named.__name__}
+    assert named([Parameter(0.0)]).state_dict() == sgd
+    found = []
+    for make in (named, lambda p, **rest: qml.SGD(p, **settings, **rest)):
+        p = Parameter(START)
+        optimizer = make([p], lr=0.05, weight_decay=0.01)
+        for _ in range(20):
+            optimizer.zero_grad()
+            (0.5 * p @ qml.Tensor(MATRIX) @ p).backward()
+            optimizer.step()
+        found.append(p.tolist())
+    assert found[0] == found[1]
+
+
+def test_nesterov_needs_momentum() -> None:
+    with pytest.raises(SettingError, match="Nesterov: nesterov needs momentum above 0"):
+        qml.Nesterov([Parameter(1.0)], momentum=0.0)
+
+
 def test_complex_step_goes_downhill() -> None:
     z = Parameter(3 + 4j)
     loss = z.real**2 + z.imag**2
