@@ -8,7 +8,7 @@ exact to h**6 / 140 + eps / h < 1e-12.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,15 +195,7 @@ def random_case(seed: int, rows: list[Gate] | None = None) -> Case:
     expressions = WITHOUT_INPUT + (WITH_INPUT if with_input else [])
     gates = [gate for row in _rows(rng, n, rows) for gate in [_placed(rng, row, n, expressions)]]
     for gate in gates:
-        angles = [f(ad, a, b, w, x) if callable(f) else f for f in gate.angles]
-        circuit.append(
-            gate.row,
-            [*gate.controls[_extra(gate) :], *gate.targets],
-            angles,
-            payload=gate.payload,
-            controls=gate.controls[: _extra(gate)],
-            ctrl_state=gate.state,
-        )
+        add_gate(circuit, gate, [f(ad, a, b, w, x) if callable(f) else f for f in gate.angles])
     if with_input and not circuit.inputs:
         gates.append(Placed(GATES["rx"], [0], [], 0, [WITH_INPUT[0]], None))
         circuit.rx(x[0], 0)
@@ -219,13 +211,26 @@ def _rows(rng: np.random.Generator, n: int, rows: list[Gate] | None) -> list[Gat
     """Rows that fit on n qubits."""
     if rows is not None:
         return rows
-    fitting = [row for row in GATES.values() if _least(row) <= n]
+    fitting = [row for row in GATES.values() if least_width(row) <= n]
     return [fitting[k] for k in rng.integers(0, len(fitting), int(rng.integers(4, 16)))]
 
 
-def _least(row: Gate) -> int:
+def least_width(row: Gate) -> int:
     controls = 1 if row.num_controls is None else row.num_controls
     return (1 if row.num_qubits is None else row.num_qubits) + controls
+
+
+def add_gate(circuit: Circuit, gate: Placed, angles: Sequence[Any]) -> None:
+    """Append a gate with these angles."""
+    extra = _extra(gate)
+    circuit.append(
+        gate.row,
+        [*gate.controls[extra:], *gate.targets],
+        angles,
+        payload=gate.payload,
+        controls=gate.controls[:extra],
+        ctrl_state=gate.state,
+    )
 
 
 def _extra(gate: Placed) -> int:
@@ -256,11 +261,11 @@ def _placed(rng: np.random.Generator, row: Gate, n: int, expressions: list[Expre
         qubits[size : size + controls],
         int(rng.integers(0, 1 << controls)),
         angles,
-        _payload(rng, row, size),
+        random_payload(rng, row, size),
     )
 
 
-def _payload(rng: np.random.Generator, row: Gate, size: int) -> Any:
+def random_payload(rng: np.random.Generator, row: Gate, size: int) -> Any:
     makers: dict[Payload | None, Callable[[], Any]] = {
         None: lambda: None,
         Payload.MATRIX: lambda: random_unitary(rng, 1 << size),
