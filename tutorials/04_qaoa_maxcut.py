@@ -1,29 +1,44 @@
-"""MaxCut on a graph of 12 nodes with QAOA of one to four layers.
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
 
-Run it: ``python tutorials/04_qaoa_maxcut.py``. It takes a few seconds and writes
-``qaoa_maxcut.png``.
+# %% [markdown]
+# # Cutting a graph in two: QAOA
+#
+# Divide the nodes of a graph into two sides so that as many edges as possible lead across. That is
+# MaxCut, and it is hard: nobody knows a method that is fast for every large graph. The *quantum
+# approximate optimization algorithm* prepares a state with a few angles, in which good cuts are
+# more probable than bad ones, and measures it.
+#
+# With 12 nodes all 4096 cuts can be counted, so that we know how good the answers are.
 
-Cut the nodes of a graph into two sides so that as many edges as possible lead across. QAOA turns
-the graph into a Hamiltonian whose expectation value is minus the number of cut edges, prepares a
-state with 2p angles, and lowers that value. With 12 nodes all 4096 cuts can be counted, so that the
-best one is known: what QAOA reaches is shown as a ratio to it.
-"""
-
-from __future__ import annotations
-
-from pathlib import Path
-
+# %%
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 import qml
 
+plt.style.use("seaborn-v0_8-colorblind")
 NODES = 12
-Edges = list[tuple[int, int]]
+
+# %% tags=["parameters"]
+MAX_LAYERS = 4  # QAOA with one layer, two, ... up to so many
+STEPS = 150  # of the optimizer, for each of them
+
+# %% [markdown]
+# ## The graph
+#
+# Every node has three neighbours: the ends of the edges are paired up at random, until no edge
+# occurs twice and none leads back to its own node.
 
 
-def random_graph(seed: int = 7, degree: int = 3) -> Edges:
-    """Draw a graph in which every node has three neighbours: pair up the ends of its edges."""
+# %%
+def random_graph(seed: int = 7, degree: int = 3) -> list[tuple[int, int]]:
+    """Draw a graph in which every node has the same number of neighbours."""
     generator = np.random.default_rng(seed)
     ends = np.repeat(np.arange(NODES), degree)
     while True:
@@ -33,85 +48,148 @@ def random_graph(seed: int = 7, degree: int = 3) -> Edges:
             return [(int(a), int(b)) for a, b in different]
 
 
-def best_cut(edges: Edges) -> tuple[int, str]:
-    """Count the edges that each of the 4096 cuts crosses, and return the largest number."""
-    sides = np.arange(1 << NODES)[:, None] >> np.arange(NODES) & 1
-    a, b = np.array(edges).T
-    cut = (sides[:, a] != sides[:, b]).sum(axis=1)
-    best = int(cut.argmax())
-    return int(cut[best]), format(best, f"0{NODES}b")
+edges = random_graph()
+first, second = np.array(edges).T
+print(len(edges), "edges:", edges)
+
+# %% [markdown]
+# A cut is a string of 12 bits: bit k is the side of node k. So a basis state of 12 qubits *is* a
+# cut, and qubit k belongs to node k. Here every one of them is counted.
+
+# %%
+sides = np.arange(1 << NODES)[:, None] >> np.arange(NODES) & 1  # (4096, 12)
+sizes = (sides[:, first] != sides[:, second]).sum(axis=1)  # edges that each cut crosses
+best, random_cut = int(sizes.max()), len(edges) / 2
+print(f"the best cut crosses {best} of {len(edges)} edges, a random one {random_cut:g} on average")
+
+# %% [markdown]
+# ## The energy is minus the number of cut edges
+#
+# $Z_i Z_j$ is +1 if both nodes are on the same side, else -1. So $H = \sum \frac{1}{2}(Z_i Z_j -
+# 1)$ over the edges is minus the number of edges that are cut, and the best cut is the ground
+# state.
+
+# %%
+hamiltonian = qml.maxcut_hamiltonian(edges)
+print(hamiltonian)
+
+winner = qml.Circuit(NODES)
+for node in np.flatnonzero(sides[sizes.argmax()]):
+    winner.x(node)  # puts the node on side 1
+print("energy of the best cut:", winner.expectation(hamiltonian).item())
+
+# %% [markdown]
+# ## The ansatz
+#
+# QAOA starts from all cuts with equal probability. A layer turns the phase of each cut by its
+# energy, exp(-iγH), and then mixes neighbouring cuts, exp(-iβX) on every qubit: phases become
+# probabilities. Layer k has its own γ and β, so that p layers have 2p angles, whatever the size
+# of the graph.
+#
+# Longer circuits are harder to train from scratch. We start p + 1 layers from the p that were
+# found: good angles lie on smooth curves, which are stretched over one layer more (Zhou et al.,
+# 2020, arXiv:1812.01041).
 
 
+# %%
 def longer(angles: np.ndarray) -> np.ndarray:
-    """Start p + 1 layers from the p that were found: stretch both schedules over one layer more.
-
-    Reference: Zhou, Wang, Choi, Pichler, Lukin (2020), arXiv:1812.01041, appendix B.
-    """
+    """Stretch the curves of all γ and of all β over one layer more."""
     old = np.linspace(0.0, 1.0, len(angles) // 2)
     new = np.linspace(0.0, 1.0, len(angles) // 2 + 1)
     return np.concatenate([np.interp(new, old, half) for half in np.split(angles, 2)])
 
 
-def solve(edges: Edges, max_layers: int, steps: int) -> list[qml.Circuit]:
-    """Train p = 1 ... max_layers, each from the angles of the one before."""
-    hamiltonian = qml.maxcut_hamiltonian(edges)
-    circuits: list[qml.Circuit] = []
-    angles = np.array([0.4, 0.4])  # gamma[0], beta[0]
-    for layers in range(1, max_layers + 1):
-        circuit = qml.qaoa(edges, layers, initial=angles)
-        optimizer = qml.Adam(circuit.parameters(), lr=0.05)
-        for _ in range(steps):
-            optimizer.zero_grad()
-            circuit.expectation(hamiltonian).backward()
-            optimizer.step()
-        circuits.append(circuit)
-        angles = longer(np.array([p.item() for p in circuit.parameters()]))
-    return circuits
+circuits = []
+angles = np.array([0.4, 0.4])  # gamma[0], beta[0]
+for layers in range(1, MAX_LAYERS + 1):
+    circuit = qml.qaoa(edges, layers, initial=angles)
+    optimizer = qml.Adam(circuit.parameters(), lr=0.05)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        circuit.expectation(hamiltonian).backward()
+        optimizer.step()
+    circuits.append(circuit)
+    trained = np.array([p.item() for p in circuit.parameters()])
+    print(f"p = {layers}   gamma {trained[:layers].round(2)}   beta {trained[layers:].round(2)}")
+    angles = longer(trained)
 
+# %% [markdown]
+# ## How good are the cuts?
+#
+# Of each circuit: the cut that a measurement gives on average, the best of 100 measurements, and
+# the probability to hit one of the best cuts with a single one.
 
-def expected_cut(circuit: qml.Circuit, edges: Edges) -> float:
-    """Return the number of edges that a sample cuts on average."""
+# %%
+expected, samples, chances = [], [], []
+for layers, circuit in enumerate(circuits, start=1):
     with qml.no_grad():
-        return -circuit.expectation(qml.maxcut_hamiltonian(edges)).item()
-
-
-def save_picture(ratios: list[float], random: float, path: str) -> Path:
-    """Draw the ratio over the number of layers, with what random cuts and the best one reach."""
-    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
-    axes = figure.subplots()
-    layers = range(1, len(ratios) + 1)
-    axes.axhline(1.0, color="#D55E00", linestyle="--", label="best cut, by counting all")
-    axes.plot(layers, ratios, "o-", color="#0072B2", label="QAOA")
-    axes.axhline(random, color="#666666", linestyle=":", label="random cuts")
-    axes.set(xlabel="layers p", ylabel="expected cut / best cut", xticks=list(layers))
-    axes.legend(frameon=False, loc="center right")
-    figure.savefig(path, dpi=150)
-    return Path(path)
-
-
-def main(max_layers: int = 4, steps: int = 150, picture: str = "qaoa_maxcut.png") -> float:
-    """Train, print a table, save a picture, and return the ratio of the last circuit."""
-    edges = random_graph()
-    best, sides = best_cut(edges)
+        expected.append(-circuit.expectation(hamiltonian).item())
+    samples.append(sizes[circuit.sample(100, seed=0)])
+    chances.append(circuit.probabilities().numpy()[sizes == best].sum())
     print(
-        f"{NODES} nodes, {len(edges)} edges; the best of {1 << NODES} cuts crosses {best}: {sides}"
+        f"p = {layers}   average {expected[-1]:6.3f}   ratio to the best {expected[-1] / best:.3f}"
+        f"   best of 100: {samples[-1].max()}   P(a best cut) {chances[-1]:.3f}"
     )
-    print("\n  p   expected cut   ratio   best of 100 samples   P(a best cut)")
-    ratios = []
-    a, b = np.array(edges).T
-    for layers, circuit in enumerate(solve(edges, max_layers, steps), start=1):
-        cut = expected_cut(circuit, edges)
-        bits = circuit.sample(100, seed=0)[:, None] >> np.arange(NODES) & 1
-        sampled = int((bits[:, a] != bits[:, b]).sum(axis=1).max())
-        every = np.arange(1 << NODES)[:, None] >> np.arange(NODES) & 1
-        winners = (every[:, a] != every[:, b]).sum(axis=1) == best
-        chance = circuit.probabilities().numpy()[winners].sum()
-        ratios.append(cut / best)
-        print(f"  {layers}   {cut:12.3f}   {ratios[-1]:.3f}   {sampled:19d}   {chance:13.3f}")
-    print(f"\nrandom cuts: ratio {len(edges) / 2 / best:.3f}")
-    save_picture(ratios, len(edges) / 2 / best, picture)
-    return ratios[-1]
 
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
+depths = np.arange(1, MAX_LAYERS + 1)
+left.axhline(1.0, color="C2", linestyle="--", label="best cut, by counting all")
+left.plot(depths, np.array(expected) / best, "o-", label="QAOA")
+left.axhline(random_cut / best, color="0.5", linestyle=":", label="random cuts")
+left.set(xlabel="layers p", ylabel="average cut / best cut", xticks=depths)
+left.legend(frameon=False, loc="center right")
 
-if __name__ == "__main__":
-    main()
+ticks = np.arange(best + 1)
+chosen = circuits[-1].probabilities().numpy()
+right.bar(ticks - 0.2, [(sizes == k).mean() for k in ticks], 0.4, color="0.7", label="random cuts")
+right.bar(ticks + 0.2, [chosen[sizes == k].sum() for k in ticks], 0.4, label=f"p = {MAX_LAYERS}")
+right.set(xlabel="edges cut", ylabel="probability", xticks=ticks[::2])
+right.legend(frameon=False, loc="upper left")
+plt.show()
+
+# %% [markdown]
+# And here is the best cut among the 100 measurements of the deepest circuit: filled nodes on one
+# side, open ones on the other, cut edges drawn strong.
+
+# %%
+measured = circuits[-1].sample(100, seed=0)
+cut = sides[measured[sizes[measured].argmax()]]
+around = 2 * np.pi * np.arange(NODES) / NODES
+x, y = np.cos(around), np.sin(around)
+
+figure, axes = plt.subplots(figsize=(4.2, 4.2), layout="constrained")
+for a, b in edges:
+    style = {"color": "C2", "linewidth": 1.8} if cut[a] != cut[b] else {"color": "0.75"}
+    axes.plot(x[[a, b]], y[[a, b]], zorder=1, **style)
+fill = np.where(cut == 1, "#0072B2", "white")
+axes.scatter(x, y, s=300, c=fill, edgecolors="#0072B2", linewidths=1.5, zorder=2)
+for node in range(NODES):
+    colour = "white" if cut[node] else "black"
+    axes.text(x[node], y[node], node, ha="center", va="center", color=colour, fontsize=9)
+axes.set(aspect="equal", title=f"{sizes[measured].max()} of {len(edges)} edges are cut")
+axes.axis("off")
+plt.show()
+
+# %%
+result = {
+    "ratios": [value / best for value in expected],
+    "best": best,
+    "sampled": int(samples[-1].max()),
+    "random": random_cut / best,
+}
+result
+
+# %% [markdown]
+# ## What you have learned
+#
+# - A puzzle on bits is an observable made of Z's: `maxcut_hamiltonian` writes it down, its ground
+#   state is the answer.
+# - `qml.qaoa` builds the circuit; two angles a layer are trained like any others. Deeper circuits
+#   come closer to the best cut.
+# - `sample` measures. The average need not be perfect: one good sample among a hundred is enough.
+#   Of the 4096 cuts only four are best, so a random one hits them once in a thousand times; the
+#   circuit with four layers, in four of ten. Whether such circuits beat the best classical methods
+#   on large graphs is not known.
+#
+# So far circuits stood alone. In `05_hybrid_classifier.py` one stands between layers of a network.
