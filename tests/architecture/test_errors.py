@@ -10,14 +10,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from sources import PACKAGES, ROOT, Source, plant, sources
+from sources import PACKAGES, ROOT, Source, own_errors, plant, sources
 
 Check = Callable[[Path], list[str]]
 
 BROAD = {"Exception", "BaseException"}
 SKIPS = {"skip", "skipif", "skipUnless", "importorskip", "xfail"}
-ASSEMBLED = {"Refusal", "Unread"}
-"""Parts of a message, with the remedy as an argument of its own."""
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
@@ -55,7 +53,7 @@ def notes_for_later(root: Path) -> list[str]:
 
 def refusals_without_remedy(root: Path) -> list[str]:
     """Messages of the project's own errors that end with what was wrong: say what to do, too."""
-    kinds = _own_errors(root)
+    kinds = own_errors(root)
     return [
         f"{source.path}:{node.lineno} says not what to do"
         for source in sources(root)
@@ -65,20 +63,6 @@ def refusals_without_remedy(root: Path) -> list[str]:
         and node.args
         and _has_one_sentence(_text(node.args[0]))
     ]
-
-
-def _own_errors(root: Path) -> set[str]:
-    """The classes that derive, directly or not, from one of the bases, and are given messages."""
-    bases = {
-        node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-        for source in sources(root)
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.ClassDef)
-    }
-    found = {"AutodiffError", "CircuitError"}
-    while more := {name for name, above in bases.items() if name not in found and above & found}:
-        found |= more
-    return found - ASSEMBLED
 
 
 def _text(node: ast.expr) -> str:

@@ -42,7 +42,7 @@ GUARDED = (
     Guarded("cupy", eager=CUPY),
     Guarded("cupyx", eager=CUPY),
     Guarded("llvmlite", eager=NUMBA),
-    Guarded("matplotlib", lazy="*"),
+    Guarded("matplotlib", eager="circuits/drawing/picture.py", lazy="*"),
     Guarded("numba", eager=NUMBA, lazy="*"),
     Guarded("qiskit", eager=QISKIT),
     Guarded("scipy", lazy="*"),

@@ -17,6 +17,9 @@ PACKAGES = ("autodiff", "circuits", "qml")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
+ASSEMBLED = {"Refusal", "Unread"}
+"""Errors that are parts of a message, with the remedy as an argument of its own."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -42,6 +45,20 @@ def sources(root: Path, folders: tuple[str, ...] = PACKAGES) -> tuple[Source, ..
     """The Python files below ``root/folder`` for each folder, in order of their paths."""
     paths = [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
     return tuple(_parse(path, root) for path in paths)
+
+
+def own_errors(root: Path) -> set[str]:
+    """The classes that derive, directly or not, from one of the bases, and are given messages."""
+    bases = {
+        node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+        for source in sources(root)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"AutodiffError", "CircuitError"}
+    while more := {name for name, above in bases.items() if name not in found and above & found}:
+        found |= more
+    return found - ASSEMBLED
 
 
 def plant(root: Path, files: Mapping[str, str]) -> Path:
