@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -278,7 +277,7 @@ class OnDevice(Engine):
 def test_conformance_on_arrays_that_numpy_cannot_read(
     check: Callable[[Engine, Case], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.FakeCupy())
+    fake_cupy.install(monkeypatch)
     check(OnDevice(CupyBackend()), Case(3, 2, np.complex128, seed=7))
 
 
