@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from autodiff import Parameter, ShapeError, Tensor, no_grad
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
-from autodiff.storage import write_scalars
+from autodiff.flat_parameters import flat_groups
 from circuits.angle_table import AngleTable
 from circuits.angles import Input
 from circuits.errors import BindingError
@@ -271,23 +270,7 @@ def assign(circuit: Circuit, values: Any) -> None:
             f"assign needs values of shape ({whole.shape[1]},), got {whole.shape}. "
             "A batch is given per run, with values=."
         )
+    sizes = [p.numel() for p in parameters]
     with no_grad():
-        _install(parameters, whole)
-
-
-def _install(parameters: Sequence[Parameter], whole: Tensor) -> None:
-    """Set all Parameters from a vector. Single numbers of one kind are written together."""
-    storages = [p._writable_storage("assign") for p in parameters]
-    starts = list(accumulate([p.numel() for p in parameters], initial=0))
-    kinds: dict[tuple[DType, str], list[int]] = {}
-    others = []
-    for k, p in enumerate(parameters):
-        if p.shape == () and p._cell.strides is None:
-            kinds.setdefault((p.dtype, p.device), []).append(k)
-        else:
-            others.append((p, whole[starts[k] : starts[k + 1]].reshape(p.shape)))
-    for (dtype, device), places in kinds.items():
-        vector = whole[[starts[k] for k in places]].astype(dtype).to(device)
-        write_scalars([storages[k] for k in places], vector._cell.read(), device)
-    for p, part in others:
-        p.set_(part)
+        for flat, inside in flat_groups(parameters):
+            flat.assign(whole[np.flatnonzero(np.repeat(inside, sizes))])

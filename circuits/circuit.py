@@ -318,8 +318,6 @@ class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMet
         """
         return from_text(cls, text)
 
-    # -- queries ---------------------------------------------------------------------------------
-
     @property
     def instructions(self) -> tuple[Instruction, ...]:
         """The gates in order."""

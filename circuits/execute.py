@@ -41,6 +41,7 @@ from circuits.sweeping import (
     NAN_IS_A_RESULT,
     gradient_metas,
     reverse_op,
+    show_unseen,
     spread,
     spread_all,
     swept,
@@ -253,6 +254,7 @@ def _expectation(
     final, values = engine.forward(
         plan, rows, angles, [lead(m, 2) for m in matrices], terms, lead(coefficients, 1)
     )
+    show_unseen(plan, angles, [values])
     return values_of(values, batched, single), final if batched else final[0]
 
 

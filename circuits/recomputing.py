@@ -36,6 +36,7 @@ from circuits.sweeping import (
     NAN_IS_A_RESULT,
     gradient_metas,
     reverse_op,
+    show_unseen,
     spread_all,
     swept,
     wanted_of,
@@ -80,6 +81,7 @@ def _in_blocks(
         few, factors = [_of(part, m) for m in given], _of(part, coefficients)
         # Nothing here holds a block's final states while the next block runs.
         values[part] = engine.forward(plan, states[part], _of(part, angles), few, terms, factors)[1]
+    show_unseen(plan, angles, [values])
     return values_of(values, batched, single)
 
 
@@ -102,33 +104,42 @@ def _in_blocks_vjp(
     g, rows = cotangent_rows(g, (state, angles, coefficients, *matrices), ranks)
     states, turns, batched = as_batch(xp, state, angles)
     factors, given = lead(coefficients, 1), [lead(m, 2) for m in matrices]
-    weights = weights_of(g, batched, single, rows).reshape((rows or 1, len(states), -1))
+    weights = weights_of(g, batched, single, rows)
+    weights = weights.reshape((rows or 1, len(states), terms.num_rows))
     shared = _shared(wanted, state, matrices)
     totals: list[Any] = [None] * len(shared)
-
-    def run(part: slice) -> None:  # a function: nothing of a block outlives it
-        few, angles = [_of(part, m) for m in given], _of(part, turns)
-        final = engine.forward(plan, states[part], angles, few)[0]
-        found = swept(
+    for part in block_slices(len(states), blocks):
+        found = _of_block(
             xp,
             engine,
             plan,
-            final,
-            angles,
-            few,
+            (states[part], _of(part, turns), [_of(part, m) for m in given]),
             wanted,
             rows,
             terms=terms,
             coefficients=_of(part, factors),
             weights=weights[:, part].reshape((-1, terms.num_rows)),
         )
-        found = [x.reshape((rows or 1, len(final), *x.shape[1:])) for x in found]
         _gather(xp, totals, found, shared, part, len(states))
-
-    for part in block_slices(len(states), blocks):
-        run(part)
+        del found  # nothing of a block is there while the next one runs
     dropped = [x if flag or batched else x[:, 0] for x, flag in zip(totals, shared, strict=True)]
     return tuple(dropped if rows is not None else [x[0] for x in dropped])
+
+
+def _of_block(
+    xp: Any,
+    engine: Engine,
+    plan: Plan,
+    operands: tuple[Any, Any, list[Any]],
+    wanted: Wanted,
+    rows: int | None,
+    **start: Any,
+) -> list[Any]:
+    """Run a block of b samples forward and back; return the gradients (R, b, ...)."""
+    states, angles, matrices = operands
+    final = engine.forward(plan, states, angles, matrices)[0]
+    found = swept(xp, engine, plan, final, angles, matrices, wanted, rows, **start)
+    return [x.reshape((rows or 1, len(states), *x.shape[1:])) for x in found]
 
 
 def _shared(wanted: Wanted, state: Any, matrices: Sequence[Any]) -> list[bool]:

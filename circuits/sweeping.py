@@ -79,7 +79,23 @@ def swept(
     parts: list[Any] = [gradients.state] if wanted.state else []
     parts += [gradients.angles] if wanted.slots else []
     parts += [gradients.coefficients] if wanted.coefficients else []
-    return parts + (list(gradients.matrices or ()) if wanted.matrices else [])
+    parts += list(gradients.matrices or ()) if wanted.matrices else []
+    show_unseen(plan, angles, parts)
+    return parts
+
+
+def show_unseen(plan: Plan, angles: Any, results: Sequence[Any]) -> None:
+    """Make results (B, ...) NaN where a sample has an angle that is not finite.
+
+    A partial plan does not read all angles; what is not a number would otherwise give one. The
+    results are an engine's, who keeps nothing of them, and are changed where they are.
+    """
+    if not plan.partial:
+        return
+    flaw = (angles * 0).sum(axis=-1)
+    for x in results:
+        if x.size:
+            x += flaw.reshape((-1, *[1] * (x.ndim - 1)))
 
 
 def gradient_metas(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 import autodiff as ad
 from autodiff import Parameter, ParameterError, ShapeError, Tensor
-from qml.optim.flat_parameters import flat_groups
+from autodiff.flat_parameters import flat_groups
 
 
 def parameters_to_vector(parameters: Iterable[Parameter]) -> Tensor:
@@ -58,7 +58,7 @@ def vector_to_parameters(vector: ArrayLike | Tensor, parameters: Iterable[Parame
                 f"{p._label()}. Take .real."
             )
     for flat, inside in flat_groups(listed):
-        flat.assign(values[np.repeat(inside, sizes)])
+        flat.assign(Tensor(values[np.repeat(inside, sizes)]))
 
 
 def _listed(name: str, parameters: Iterable[Parameter]) -> list[Parameter]:

@@ -35,7 +35,8 @@ def observed(plan: Plan, terms: Terms) -> Plan:
     found: Plan | None = known.get(terms)
     if found is None:
         kept = seen_steps(plan, terms)
-        found = plan if len(kept) == len(plan.steps) else replace(plan, steps=kept, memo={})
+        whole = len(kept) == len(plan.steps)
+        found = plan if whole else replace(plan, steps=kept, partial=True, memo={})
         # Pruned plans are found again by their steps, so that equal ones share their programs.
         found = next((p for p in known.values() if p.steps == kept), found)
         known[terms] = found

@@ -107,6 +107,7 @@ class Plan:
         steps: in order of application.
         num_slots: columns of the angle table.
         num_matrices: matrices given at run time.
+        partial: some of the circuit's steps were left out, so that angles may be there unread.
         memo: what an engine derives from the plan and wants to keep, by engine name. Angles are
             never in it, so it stays valid as long as the plan lives.
     """
@@ -115,4 +116,5 @@ class Plan:
     steps: tuple[Step, ...]
     num_slots: int
     num_matrices: int = 0
+    partial: bool = False
     memo: dict[str, object] = field(default_factory=dict, repr=False)

@@ -15,8 +15,8 @@ from autodiff.backends.interface import Array
 from autodiff.device import backend_of
 from autodiff.dtypes import real_dtype
 from autodiff.flat_gradients import gradient_pieces
+from autodiff.flat_parameters import FlatParameters, flat_groups
 from autodiff.ops.join import flat_elements
-from qml.optim.flat_parameters import FlatParameters, flat_groups
 
 
 @dataclass

@@ -8,10 +8,10 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from autodiff import Parameter
+from autodiff import Parameter, Tensor
 from autodiff.dtypes import is_complex, real_dtype
 from autodiff.flat_gradients import gradient_pieces
-from qml.optim.flat_parameters import flat_groups
+from autodiff.flat_parameters import flat_groups
 
 RealVectorArray = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class RealVector:
         """Set all Parameters, each in its own dtype."""
         for flat, inside in self._groups:
             part = vector[np.repeat(inside, self._sizes)].astype(real_dtype(flat.dtype))
-            flat.assign(part.view(flat.dtype))
+            flat.assign(Tensor(part.view(flat.dtype)))
 
     def _joined(self, arrays: Sequence[NDArray[np.number]]) -> RealVectorArray:
         parts = [np.ascontiguousarray(a).reshape(-1).view(real_dtype(a.dtype)) for a in arrays]

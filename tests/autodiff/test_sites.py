@@ -35,7 +35,7 @@ def test_comprehension_belongs_to_its_function() -> None:
     [
         (get_file_name("x"), "cell:step"),  # as a notebook's kernel names it
         ("<ipython-input-3-1a2b>", "cell:step"),
-        ("/tmp/steps/998707439.py", "998707439.py:step"),
+        ("/home/ada/998707439.py", "998707439.py:step"),
         ("ipykernel_1/launcher.py", "launcher.py:step"),
     ],
     ids=["kernel", "terminal", "file_of_digits", "module"],  # a process's number is in the first

@@ -17,10 +17,12 @@ from circuits import (
     CapacityError,
     Circuit,
     CircuitError,
+    Input,
     MeasurementError,
     ObservableError,
     PauliSum,
     SeedError,
+    X,
     Z,
 )
 from circuits.gate_row import Gate
@@ -63,12 +65,24 @@ def test_angle_that_is_no_number_gives_none(row: Gate, value: float, engine: str
 
 @every_engine
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_what_an_observable_does_not_see_has_no_part_in_it(engine: str) -> None:
-    """A global phase, and gates outside the light cone, are left out; the state has them."""
-    circuit = Circuit(2).ry(0.4, 0).rx(float("nan"), 1).global_phase(float("nan"))
-    assert np.isnan(circuit.statevector(engine=engine).numpy()).all()
-    assert np.isnan(circuit.expectation(Z(1), engine=engine).item())
-    np.testing.assert_allclose(circuit.expectation(Z(0), engine=engine).item(), np.cos(0.4))
+@pytest.mark.parametrize("unseen", ["rx", "global_phase"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_what_an_observable_does_not_see_gives_no_number_either(
+    value: float, unseen: str, engine: str
+) -> None:
+    """Left out of the run are gates outside the light cone; samples keep to themselves."""
+    theta = Parameter(0.4)
+    circuit = Circuit(2).ry(theta, 0)
+    circuit.append(unseen, [1] if unseen == "rx" else [], [Input("x", 1)[0]])
+    data = {"x": [[0.3], [value]]}
+    values = circuit.expectation(Z(0), inputs=data, engine=engine)
+    np.testing.assert_allclose(values.numpy(), [np.cos(0.4), np.nan])
+    slopes = circuit.jacobian([Z(0), X(0)], inputs=data, engine=engine).numpy()
+    np.testing.assert_allclose(slopes[0, :, 0], [-np.sin(0.4), np.cos(0.4)])
+    assert np.isnan(slopes[1]).all()
+    circuit.expectation(Z(0), inputs={"x": [value]}, engine=engine).backward()
+    assert theta.grad is not None
+    assert np.isnan(theta.grad.item())
 
 
 @every_engine

@@ -228,9 +228,8 @@ def test_training_inside_tapes_keeps_parameters_and_optimizer_state() -> None:
 #: What one step in graph mode may do, by site; a new round trip in a hot path shows here. The
 #: optimizer's first read makes the queue run: 13 leaves, then 6 values and 6 gradients.
 SITES = {
-    ("flat.py:Group.operands", "read"): 19,
-    ("flat_parameters.py:FlatParameters.read", "read"): 6,
-    ("flat_parameters.py:_write", "write"): 6,
+    ("flat.py:Group.operands", "read"): 25,
+    ("flat.py:Group.update", "write"): 6,
     ("layers.py:Dropout.forward", "transfer"): 1,
 }
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autodiff import Parameter
 from autodiff.backends.interface import Array
-from autodiff.device import backend_of
 from autodiff.dtypes import DType
+from autodiff.modes import no_grad
 from autodiff.node import Cell, read_all
 from autodiff.ops.join import flat_elements
+from autodiff.parameter import Parameter
 from autodiff.storage import write_scalars
+from autodiff.tensors import Tensor
 
 # Any in this file: NumPy, or a module with its names.
 
@@ -76,12 +77,14 @@ class FlatParameters:
             storages = [cell.require_storage() for cell in self._scalars]
             write_scalars(storages, parts[-1], self._cells[0].device)
 
-    def assign(self, flat: NDArray[Any]) -> None:
-        """Set all from a host vector ``(N,)``; a device gets one array with the scalars."""
-        backend = backend_of(self._cells[0].device)
-        with np.errstate(all="ignore"):
-            flat = flat.astype(self.dtype)
-        self.write([backend.from_host(part) for part in self.split(flat)])
+    def assign(self, vector: Tensor) -> None:
+        """Set all from a vector ``(N,)``; from elsewhere it moves once."""
+        with no_grad(), np.errstate(all="ignore"):
+            here = vector.astype(self.dtype).to(self.parameters[0].device)
+            parts = [here[part].reshape(cell.shape).copy() for cell, part in self._others]
+            if self._scalars:
+                parts.append(here[self._places] if parts else here)
+        self.write([part._cell.read() for part in parts])
 
 
 def flat_groups(parameters: Sequence[Parameter]) -> list[tuple[FlatParameters, NDArray[np.bool_]]]:

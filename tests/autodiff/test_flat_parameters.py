@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autodiff import C64, F32, F64, Parameter, ShapeError, Tensor, reset_stats, stats
-from qml.optim.flat_parameters import FlatParameters, flat_groups
+from autodiff.flat_parameters import FlatParameters, flat_groups
 
 SETS = {
     "scalars": [(), (), ()],
@@ -63,12 +63,12 @@ def test_view_that_repeats_elements_is_refused() -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", "emulated"])
-def test_host_vector_is_assigned_and_cast(device: str) -> None:
+def test_vector_of_the_host_is_cast_and_moved(device: str) -> None:
     parameters = [Parameter(Tensor(x, F32, device=device)) for x in (1.0, [2.0, 3.0], 4.0)]
     reset_stats()
-    FlatParameters(parameters).assign(np.array([1e300, 6.0, 7.0, 8.0]))
+    FlatParameters(parameters).assign(Tensor([1e300, 6.0, 7.0, 8.0]))
     if device != "cpu":
-        assert stats(device).uploads == 2  # the scalars, and the other
+        assert stats(device).uploads == 2  # the vector, and where the scalars stand in it
     assert [p.tolist() for p in parameters] == [np.inf, [6.0, 7.0], 8.0]
     assert [p.device for p in parameters] == [device] * 3
 
