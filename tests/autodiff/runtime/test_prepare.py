@@ -108,9 +108,9 @@ def seconds_to_prepare(count: int) -> float:
     found = []
     for _ in range(3):
         runtime = Runtime(["cpu", "emulated"])
-        started = time.perf_counter()
+        started = time.thread_time()
         prepared = runtime.prepare(program, on("emulated"))
-        found.append(time.perf_counter() - started)
+        found.append(time.thread_time() - started)
         assert len(prepared.schedule.launches[0].ops) == count
     return min(found)
 

@@ -69,10 +69,10 @@ ABSURD = {
 @pytest.mark.parametrize("name", ABSURD)
 def test_absurd_program_is_refused_at_once(name: str) -> None:
     version, text, place = ABSURD[name]
-    start = time.process_time()
+    start = time.thread_time()
     with pytest.raises(ConversionError, match=f"valid OpenQASM {version} program.*{place}"):
         scan_program(HEAD[version] + text)
-    assert time.process_time() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 SANE = {
@@ -97,16 +97,16 @@ SANE = {
 @pytest.mark.parametrize("name", SANE)
 def test_sane_program_passes(name: str) -> None:
     version, text = SANE[name]
-    start = time.process_time()
+    start = time.thread_time()
     assert scan_program(HEAD[version] + text) == version
-    assert time.process_time() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 def test_long_program_passes_quickly() -> None:
     text = HEAD[2] + "qreg q[3];" + "cx q[0],q[1]; rz(0.125*pi) q[2];\n" * 20_000
-    start = time.process_time()
+    start = time.thread_time()
     assert scan_program(text) == 2
-    assert time.process_time() - start < 2.0
+    assert time.thread_time() - start < 2.0
 
 
 @pytest.mark.parametrize("text", ["", "qreg q[1];", "OPENQASM", "OPENQASM 4.0;", "\x00"])
