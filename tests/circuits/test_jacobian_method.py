@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from counting import CountingEngine
+from peak_memory import memory_of
 from programs import random_hermitian, random_state, random_unitary
 from scipy.sparse import csr_array
 
@@ -240,17 +240,7 @@ def test_jacobian_on_a_device(graph: bool) -> None:
 def test_memory_of_a_jacobian_is_below_k_and_two_states(n: int, batch: int | None) -> None:
     """K rows share the final states: the start, those, and psi and lambda of the row at work."""
     count, samples = 6, batch or 1
-    x = Input("x", 1)
-    circuit = Circuit(n).rx(x[0], 0)
-    for q in range(n):
-        circuit.ry(Parameter(0.1 * q), q).cx(q, (q + 1) % n)
-    observables = [Z(q) @ X(q + 1) for q in range(count)]
-    inputs = {"x": np.zeros((*(() if batch is None else (batch,)), 1))}
-    circuit.jacobian(observables, inputs=inputs)  # plans and the workspace are made once
-    tracemalloc.start()
-    circuit.jacobian(observables, inputs=inputs)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    peak = memory_of("jacobian", n, batch, count, workspace=False).peak
     # psi and lambda lie in the workspace, which is kept from call to call: two states.
     states = peak / (16 << n) + 2
     assert states < samples + 3.5

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from peak_memory import OBSERVABLE, layered, memory_of
 
 from circuits import (
     CapacityError,
     Circuit,
     GateError,
-    Input,
-    Parameter,
     Tensor,
-    X,
     Z,
     plan_methods,
-    state,
 )
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.errors import BindingError, EngineError
-from circuits.observable_base import Observable
 from circuits.plan import memory
 
-OBSERVABLE = Z(0) + 0.5 * X(1)
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """The forecast is of as many threads as the process has that is measured."""
+    before = get_num_threads()
+    set_num_threads(1)
+    yield
+    set_num_threads(before)
 
 
 def test_validate_checks_the_matrices_that_may_have_changed() -> None:
@@ -38,50 +39,6 @@ def test_validate_checks_the_matrices_that_may_have_changed() -> None:
     matrix.set_(2 * np.eye(2))
     with pytest.raises(GateError, match=r"unitary needs a unitary matrix, got one with .* 3\.0"):
         circuit.validate()
-
-
-def layered(
-    num_qubits: int, layers: int, *, batched: bool = False, single: bool = False
-) -> Circuit:
-    circuit = Circuit(num_qubits)
-    kind = np.float32 if single else np.float64
-    if batched:
-        x = Input("x", num_qubits, dtype=kind)
-        for q in range(num_qubits):
-            circuit.rx(x[q], q)
-    for k in range(layers):
-        for q in range(num_qubits):
-            circuit.ry(Parameter(kind(0.1 * k + q)), q).rz(Parameter(kind(0.3)), q)
-        for q in range(num_qubits):
-            circuit.cx(q, (q + 1) % num_qubits)
-    return circuit
-
-
-def measured_peak(circuit: Circuit, observable: Observable, inputs: object, engine: str) -> int:
-    """Most bytes of arrays at any time of a run and its gradient, in a thread without workspace."""
-
-    def run() -> None:
-        values = circuit.expectation(observable, inputs=inputs, engine=engine)
-        values.sum().backward()
-
-    run()  # plans are made once
-    state._kept_zero_state.cache_clear()
-    tracemalloc.start()
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """A helper that comes late holds a call's arguments a little longer."""
-    before = get_num_threads()
-    set_num_threads(1)
-    yield
-    set_num_threads(before)
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -106,7 +63,7 @@ def test_memory_is_what_a_run_takes(
     circuit = layered(num_qubits, 3, batched=batch is not None, single=single)
     inputs = None if batch is None else {"x": np.full((batch, num_qubits), 0.2)}
     forecast = circuit.plan(OBSERVABLE, inputs=inputs, engine=engine)
-    measured = measured_peak(circuit, OBSERVABLE, inputs, engine)
+    measured = memory_of("gradient", num_qubits, batch, engine, single, 0).peak
     assert forecast.peak_bytes == pytest.approx(measured, rel=0.15)
     assert forecast.dtype == ("complex64" if single else "complex128")
 
@@ -134,11 +91,10 @@ def test_memory_of_blocks_is_what_a_run_takes(
     monkeypatch.setattr(memory, "UNCHECKED", 0)
     room = memory.KEPT_PART * samples * 16 << num_qubits
     monkeypatch.setattr(memory, "available_memory", lambda: room)
-    # The reference engine has more copies of a block than there is room for.
     monkeypatch.setattr(plan_methods, "require_memory", lambda *needed: None)
     forecast = circuit.plan(OBSERVABLE, inputs=inputs, engine=engine)
     assert forecast.final_states == f"recomputed in {-(-batch // samples)} blocks"
-    measured = measured_peak(circuit, OBSERVABLE, inputs, engine)
+    measured = memory_of("gradient", num_qubits, batch, engine, False, room).peak
     assert forecast.peak_bytes == pytest.approx(measured, rel=0.15)
     assert forecast.peak_bytes < 0.7 * kept.peak_bytes
 

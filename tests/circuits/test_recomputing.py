@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from counting import CountingEngine
 from numpy.typing import NDArray
+from peak_memory import memory_of
 from programs import random_hermitian, random_state, random_unitary
 from runtimes import emulated, values_of
 
@@ -138,32 +138,13 @@ def test_an_engine_says_what_is_free_where_it_runs(monkeypatch: pytest.MonkeyPat
         model.circuit.plan(Z(0), batch=BATCH, engine=counting)
 
 
-def test_memory_is_that_of_a_block(room: Room) -> None:
+def test_memory_is_that_of_a_block() -> None:
     """Between forward and backward nothing of the states' size; then 3 copies of a block's."""
-    n, batch, samples = 11, 48, 6
-    theta, x = Parameter(0.2), Input("x", n)
-    circuit = Circuit(n)
-    for q in range(n):
-        circuit.ry(x[q], q).rx(theta, q).cx(q, (q + 1) % n)
-    data = np.full((batch, n), 0.2)
-
-    def run() -> list[int]:
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        values = circuit.expectation(X(0), inputs={"x": data})
-        kept = tracemalloc.get_traced_memory()[0]
-        values.sum().backward()
-        return [kept - before, tracemalloc.get_traced_memory()[1] - before]
-
-    run()  # plans and the workspace are made once
-    room(samples, n)
-    run()
-    tracemalloc.start()
-    kept, peak = run()
-    tracemalloc.stop()
+    n, batch, samples = 13, 24, 6
     state = 16 << n
-    assert kept < state
-    assert peak < 3 * samples * state
+    case = (n, batch, "numba", False, memory.KEPT_PART * samples * state)
+    assert memory_of("forward", *case, workspace=False).kept < state
+    assert memory_of("gradient", *case, workspace=False).peak < 3 * samples * state
 
 
 @pytest.mark.parametrize("graph", [False, True])
