@@ -20,7 +20,7 @@ from autodiff.modes import enable_grad, modes, no_grad
 from autodiff.node import Autograd, Cell, History, Node, Queued, State, versions_of
 from autodiff.ops.declare import fit
 from autodiff.slices import Slice, Sums, evaluated
-from autodiff.storage import Storage, next_serial
+from autodiff.storage import Storage, next_serial, writes
 from autodiff.table import OPS
 from autodiff.tensors import Operand, Tensor
 
@@ -29,7 +29,6 @@ Key = int | tuple[int, int]
 Results = dict[Key, tuple[Tensor, Tensor | Slice]]
 
 _accumulating = threading.Lock()  # two threads may accumulate into one leaf
-_recorded, _not_recorded = enable_grad(), no_grad()
 
 
 def run_backward(
@@ -46,9 +45,12 @@ def run_backward(
         )
     seed = make_seed(tensor, gradient)
     sweep = Sweep([(tensor, seed)], retain_graph, create_graph)
-    with sweep.mode:
+    recorded, modes.grad = modes.grad, create_graph
+    try:
         sweep.run()
         sweep.install()
+    finally:
+        modes.grad = recorded
 
 
 def make_seed(tensor: Tensor, gradient: Operand | None) -> Tensor:
@@ -102,24 +104,28 @@ class Sweep:
         self.seeds = seeds
         self.retain = create_graph if retain_graph is None else retain_graph
         self.create = create_graph
-        self.mode = _recorded if create_graph else _not_recorded
         self.inputs = inputs
         self.needed = {key_of(x._meta) for x in inputs} if inputs else set()
         #: cotangents that are complete, with the tensor they belong to
         self.results: Results = {}
         self.sums = Sums()
         self._started = next_serial()
-        self._given = {part for _, seed in seeds for part in _memory_of(seed._cell)}
+        self._given: set[int] = set()
+        for _, seed in seeds:
+            self._given.update(_memory_of(seed._cell))
 
     def run(self) -> None:
-        """Compute every cotangent that is asked for, in the sweep's mode; changes no gradient."""
+        """Compute every cotangent that is asked for; changes no gradient.
+
+        The thread records if ``create_graph`` was given, and else it does not.
+        """
         order = self._order()
         if self.inputs is not None:
             order = leading_to(self.needed, order)
         check_versions(order)
         pending = self.results  # what is left there at the end belongs to leaves and inputs
         for tensor, seed in self.seeds:
-            self._add(pending, key_of(tensor._meta), tensor, seed)
+            self._add(pending, tensor, seed)
         for history in reversed(order):
             self._propagate(history, pending)
         if not self.retain:
@@ -134,34 +140,32 @@ class Sweep:
         gs = self._arrived(history, pending)
         if gs is None:
             return
-        outs = [self._output(history, k) for k in range(len(history.cells))]
+        cells = history.cells
+        outs = [self._output(history, k) for k in range(len(cells))] if cells else ()
         assert node.op.vjp is not None
         cotangents = node.op.vjp(gs, outs, node.inputs, **node.attrs)
         if len(cotangents) != len(node.inputs):
             raise rule_error(node, len(cotangents))
         for x, g in zip(node.inputs, cotangents, strict=True):
-            meta = x._meta
-            if g is None or not meta.requires_grad:
+            if g is None or not x._meta.requires_grad:
                 continue
             if type(g) is not Slice:
                 g = fit(g, x)
             elif g.shape != x._cell.shape or g.flat._cell.dtype is not x._cell.dtype:
                 g = fit(g.tensor(), x)
-            key = id(meta) if meta.history is None else key_of(meta)
-            if key in pending:
-                self._add(pending, key, x, g)
-            else:
-                pending[key] = (x, g)
+            self._add(pending, x, g)
 
-    def _add(self, pending: Results, key: Key, x: Tensor, g: Tensor | Slice) -> None:
+    def _add(self, pending: Results, x: Tensor, g: Tensor | Slice) -> None:
         """Add ``g`` to what ``x`` has received so far."""
+        key = key_of(x._meta)
         entry = pending.get(key)
-        if entry is None:
-            pending[key] = (x, g)
-            return
-        # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
-        known, total = entry
-        pending[key] = (x if x._meta.retains_grad else known, self.sums.add(total, g))
+        if entry is not None:
+            known, total = entry
+            g = self.sums.add(total, g)
+            # A rule's ``outs`` and the user's tensor are one output; only the latter can retain.
+            if not x._meta.retains_grad:
+                x = known
+        pending[key] = (x, g)
 
     def _arrived(self, history: History, pending: Results) -> list[Tensor | None] | None:
         """Take the cotangents of one node's outputs; None if there are none."""
@@ -181,46 +185,48 @@ class Sweep:
 
     def _output(self, history: History, index: int) -> Tensor:
         """Return what a rule reads: with history where the rule itself is differentiated again."""
-        recorded = self.create and index < history.count
-        return result_of(history.cells[index], history if recorded else None, index)
+        assert history.node is not None
+        number = history.node.op.reads_from + index
+        recorded = self.create and number < history.count
+        return result_of(history.cells[index], history if recorded else None, number)
 
     def _order(self) -> list[History]:
         """Histories in an order in which every node stands after those that made its inputs."""
-        goal = self._goal()
+        goal = self._goal() if self.inputs else None
         order: list[History] = []
-        seen: set[int] = set()
-        stack: list[tuple[History, bool]] = []
+        begun: list[History] = []
+        seen: set[History] = set()
         for tensor, _ in self.seeds:
-            if tensor._meta.history is not None:
-                stack.append((tensor._meta.history, False))
+            first = tensor._meta.history
+            stack: list[History | None] = [] if first is None else [first]
             while stack:
-                history, done = stack.pop()
-                if done:
-                    order.append(history)
+                history = stack.pop()
+                if history is None:  # a mark: what made the operands of the last one is in order
+                    order.append(begun.pop())
                     continue
-                if id(history) in seen:
+                if history in seen:
                     continue
-                seen.add(id(history))
+                seen.add(history)
                 if history is goal:
                     continue
                 if history.node is None:
                     raise freed_error(tensor)
-                stack.append((history, True))
+                begun.append(history)
+                stack.append(None)
                 for x in history.node.inputs:
                     parent = x._meta.history
-                    if parent is not None and id(parent) not in seen:
-                        stack.append((parent, False))
+                    if parent is not None and parent not in seen:
+                        stack.append(parent)
         return order
 
     def _goal(self) -> History | None:
         """The one history that made every input that is asked for: nothing before it matters."""
-        if not self.inputs:
-            return None
+        assert self.inputs is not None
         histories = {id(x._meta.history): x._meta.history for x in self.inputs}
         return next(iter(histories.values())) if len(histories) == 1 else None
 
     def install(self) -> None:
-        """Accumulate into leaves and retained intermediates, in the sweep's mode."""
+        """Accumulate into leaves and retained intermediates."""
         queued = bool(modes.queues)
         with _accumulating:
             for tensor, g in self.results.values():
@@ -281,11 +287,15 @@ def check_versions(order: Sequence[History]) -> None:
     for history in order:
         node = history.node
         assert node is not None
+        if node.writes == writes.count:
+            continue  # nothing at all was changed since
         if versions_of(node.inputs) != node.versions:
             for x, version in zip(node.inputs, node.versions, strict=True):
                 if x._cell.version != version:
                     raise _version_error(node, x._label(), x._cell.version, version)
-        for cell, version in zip(history.cells, history.versions, strict=False):
+        if not history.cells:
+            continue
+        for cell, version in zip(history.cells, history.versions, strict=True):
             if cell.version != version:
                 label = f"the output of {node.op.name} of shape {cell.shape}, dtype {cell.dtype}"
                 raise _version_error(node, label, cell.version, version)
@@ -385,7 +395,7 @@ def grad(
     seeds = [(out, make_seed(out, g)) for out, g in zip(outs, cotangents, strict=True)]
     recorded = [(out, seed) for out, seed in seeds if out.requires_grad]
     sweep = Sweep(recorded, retain_graph, create_graph, inputs=ins)
-    with sweep.mode:
+    with enable_grad() if create_graph else no_grad():
         sweep.run()
         found = tuple([_result(sweep, x) for x in ins])
     return found[0] if isinstance(inputs, Tensor) else found

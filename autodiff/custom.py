@@ -37,7 +37,8 @@ def custom_op(
             gradient.
         meta: ``meta(*metas, **attrs)`` to ``((shape, dtype), ...)`` of the outputs from those of
             the operands, without computing; without it the op can't be traced.
-        flags: further fields of ``Op``: ``outputs``, ``reads_outputs``, ``per_sample``.
+        flags: further fields of ``Op``: ``outputs``, ``reads_outputs``, ``reads_from``,
+            ``per_sample``.
 
     Returns:
         ``function(*operands, **attrs)`` to a Tensor, or a tuple of ``outputs`` Tensors. Attrs are

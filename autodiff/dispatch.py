@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from autodiff.tensors import Operand, Tensor
 
 _ABSTRACT = State.ABSTRACT
 _cpu = backend_of(CPU)
+_xp, _own, _new = _cpu.xp, _cpu.own, object.__new__
 _WEAK = (float, int, complex, bool)  # exactly these types: np.float64 is a float, but not weak
 _weak_dtypes: dict[tuple[object, ...], DType] = {}
 
@@ -49,7 +50,7 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
             device = _common_device(inputs)
         if x._meta.requires_grad:
             needs = True
-    needs = needs and modes.grad and op.vjp is not None
+    needs = needs and op.vjp is not None and modes.grad
     if abstract:
         inputs = tuple([_in_trace(x) for x in inputs])
     node = Node(op, inputs, attrs) if needs or abstract else None
@@ -59,11 +60,7 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         cells = _run(op, inputs, attrs)
     else:
         cells = _run_on_device(op, inputs, attrs, device)
-    history = None
-    if needs:
-        assert node is not None
-        count = len(cells) if op.outputs is None else op.outputs
-        history = History(node, cells if op.reads_outputs else (), count)
+    history = History(node, cells) if needs and node is not None else None
     if op.outputs == 1:
         return result_of(cells[0], history, 0)
     return tuple([result_of(cell, history, k) for k, cell in enumerate(cells[: op.outputs])])
@@ -71,19 +68,25 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
 
 def result_of(cell: Cell, history: History | None, index: int) -> Tensor:
     """Make a handle on an output, with its history if it can have any."""
+    tensor = _new(Tensor)  # what Tensor._wrap does, as every op makes one
+    tensor._cell = cell
     if history is None or cell.dtype not in DIFFERENTIABLE:
-        return Tensor._wrap(cell, Autograd())
-    return Tensor._wrap(cell, Autograd(True, history, index))
+        tensor._meta = Autograd()
+    else:
+        tensor._meta = Autograd(True, history, index)
+    return tensor
 
 
 def _run(op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Cell, ...]:
     """Compute now, on the CPU."""
-    result = op.forward(_cpu.xp, *read_all(inputs), **attrs)
+    result = op.forward(_xp, *read_all(inputs), **attrs)
     if op.view:
         return (_view_cell(result, inputs[0]._cell),)
-    if type(result) is not tuple:
-        return (_computed(_cpu.own(result), CPU),)
-    return tuple([_computed(_cpu.own(value), CPU) for value in result])
+    cells = []
+    for value in result if type(result) is tuple else (result,):
+        buffer = _own(value)
+        cells.append(Cell(buffer.shape, buffer.dtype, CPU, Storage(buffer, CPU)))
+    return tuple(cells)
 
 
 def _run_on_device(
@@ -190,28 +193,39 @@ def lift(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
     """Turn numbers and arrays into constant leaves; Python numbers are weak (NumPy's NEP 50)."""
     for arg in args:
         if not isinstance(arg, Tensor):
-            break
-    else:
-        return args  # type: ignore[return-value]  # every element was just checked
+            return _lifted(args)
+    return args  # type: ignore[return-value]  # every element was just checked
+
+
+def _lifted(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
     strong = [a if type(a) in _WEAK else _strong(a) for a in args]
     dtypes = tuple([x._cell.dtype for x in strong if isinstance(x, Tensor)])
-    return tuple(
-        [
-            x if isinstance(x, Tensor) else constant(_number(x, _weak_dtype(dtypes, type(x))))
-            for x in strong
-        ]
-    )
+    return tuple([x if isinstance(x, Tensor) else _constant(_number(x, dtypes)) for x in strong])
 
 
-def _number(x: Operand, dtype: DType) -> Array:
-    """Return a Python number in the dtype that its operands give it; too large a float is inf."""
+def _number(x: Any, dtypes: tuple[DType, ...]) -> Array:  # Any: a Python number
+    """Return the buffer of a number in the dtype that its operands, of these dtypes, give it.
+
+    A formula has the same numbers at each step, so those that were used last are kept; zeros are
+    not, as -0.0 is equal to 0.0.
+    """
+    kept = type(x) is int or (type(x) is float and x != 0)
+    return _kept_number(x, dtypes) if kept else _buffer_of(x, dtypes)
+
+
+def _buffer_of(x: Any, dtypes: tuple[DType, ...]) -> Array:  # Any: a Python number
+    """Make the buffer of a number; a float that is too large for the dtype is inf."""
+    dtype = _weak_dtype(dtypes, type(x))
     try:
-        return silence.run(np.array, x, dtype)
+        return _own(silence.run(np.array, x, dtype))
     except OverflowError as error:
         raise DTypeError(
             f"an op needs numbers that fit its operands' dtype {dtype}, got {x}. "
             "Convert the operands with astype, or write the number as a float."
         ) from error
+
+
+_kept_number = lru_cache(maxsize=256, typed=True)(_buffer_of)
 
 
 def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype
@@ -220,13 +234,14 @@ def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype
 
 
 def constant_one(dtype: DType) -> Tensor:
-    """Make the leaf 1 of shape (); all of them look at one buffer, as buffers never change."""
-    return _constant(_one(dtype))
+    """Return the leaf 1 of shape (): one for all passes, unless somebody changed it."""
+    one = _ones.get(dtype)
+    if one is None or one._cell.version or one._meta.requires_grad:
+        one = _ones[dtype] = _constant(_cpu.own(np.ones((), dtype)))
+    return one
 
 
-@cache
-def _one(dtype: DType) -> Array:
-    return _cpu.own(np.ones((), dtype))
+_ones: dict[DType, Tensor] = {}
 
 
 def _constant(buffer: Array) -> Tensor:

@@ -49,6 +49,13 @@ def is_grad_enabled() -> bool:
     return modes.grad
 
 
+class _Left(threading.local):
+    """The modes to return to. Per thread: a decorated function may run in several at once."""
+
+    def __init__(self) -> None:
+        self.modes: list[bool] = []
+
+
 class _GradMode(ContextDecorator):
     """A context manager and decorator; one instance may be entered again while it is open."""
 
@@ -72,8 +79,7 @@ class _GradMode(ContextDecorator):
         return cls()(function)
 
     def __init__(self) -> None:
-        # Per thread: a decorated function may run in several threads at once.
-        self._local = threading.local()
+        self._left = _Left()
 
     def __call__(self, function: F) -> F:
         """Decorate a function: each call runs in the mode."""
@@ -85,9 +91,7 @@ class _GradMode(ContextDecorator):
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        if not hasattr(self._local, "stack"):
-            self._local.stack = []
-        self._local.stack.append(modes.grad)
+        self._left.modes.append(modes.grad)
         modes.grad = self._value
 
     def __exit__(
@@ -96,7 +100,7 @@ class _GradMode(ContextDecorator):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        modes.grad = self._local.stack.pop()
+        modes.grad = self._left.modes.pop()
 
 
 class no_grad(_GradMode):  # noqa: N801 - PyTorch's name, used as a function

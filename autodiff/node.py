@@ -12,7 +12,7 @@ from autodiff.device import CPU, backend_of, move
 from autodiff.dtypes import DType
 from autodiff.errors import AutodiffError, TraceError
 from autodiff.sites import call_site, line_of
-from autodiff.storage import Storage
+from autodiff.storage import Storage, writes
 from autodiff.table import OPS
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Meta = tuple[Shape, DType]
 Attrs = Mapping[str, Any]
 Cotangents = Sequence["Tensor | Slice | None"]
 Rule = Callable[..., Cotangents]
+
+_NO_ATTRS: Attrs = {}
 
 #: Bytes up to which a host read of a part moves the whole storage, so that the next one is free.
 _MOVED_WHOLE = 1 << 16
@@ -53,6 +55,7 @@ class Op:
         meta: ``meta(*metas, **attrs)`` to ``((shape, dtype), ...)`` of all outputs, not computing.
         outputs: how many outputs are public; None: all of them, however many there are.
         reads_outputs: the rule reads ``outs``; without it ``outs`` is empty.
+        reads_from: the first output that the rule reads, where ``outs`` begins.
         view: the result may share the operand's memory (reshape, basic indexing, ...).
         per_sample: ``per_sample(attrs, ranks)`` rewrites attrs for operands that carry a batch axis
             in front (axes and indices counted from the end); None: the op has no such meaning.
@@ -70,7 +73,7 @@ class Op:
 
     __slots__ = (
         "doc", "domain", "draws", "forward", "meta", "moves", "name", "outputs", "per_sample",
-        "reads_outputs", "resident", "samples", "takes_complex", "view", "vjp",
+        "reads_from", "reads_outputs", "resident", "samples", "takes_complex", "view", "vjp",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +85,7 @@ class Op:
         *,
         outputs: int | None = 1,
         reads_outputs: bool = False,
+        reads_from: int = 0,
         view: bool = False,
         per_sample: Callable[[Attrs, Sequence[int]], Attrs] | None = None,
         draws: bool = False,
@@ -98,6 +102,7 @@ class Op:
         self.meta = meta
         self.outputs = outputs
         self.reads_outputs = reads_outputs
+        self.reads_from = reads_from
         self.view = view
         self.per_sample = per_sample
         self.draws = draws
@@ -126,21 +131,25 @@ def _op_named(name: str) -> Op:
 
 
 class Node:
-    """What was asked for: an op, its operands and attrs, and the line that asked. Immutable."""
+    """What was asked for: an op, its operands and attrs, and the line that asked. Immutable.
 
-    __slots__ = ("attrs", "inputs", "op", "site", "versions")
+    It consists of few objects, as Python's garbage collector looks at each of them in long graphs.
+    """
+
+    __slots__ = ("_code", "_position", "attrs", "inputs", "op", "versions", "writes")
 
     def __init__(self, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> None:
         self.op = op
         self.inputs = inputs
-        self.attrs = attrs
+        self.attrs = attrs or _NO_ATTRS
+        self.writes = writes.count  # before the versions: a write between them shows
         self.versions = versions_of(inputs)
-        self.site = call_site()
+        self._code, self._position = call_site(3)  # past dispatch.apply, which makes the nodes
 
     @property
     def line(self) -> str:
         """Where the user's code asked for this op, as ``file:line``."""
-        return line_of(self.site)
+        return line_of((self._code, self._position))
 
 
 class Queued(Protocol):
@@ -177,7 +186,6 @@ class Cell:
         dtype: DType,
         device: str,
         storage: Storage | None,
-        *,
         state: State = State.CONCRETE,
         node: Node | None = None,
         index: int = 0,
@@ -257,29 +265,36 @@ def read_all(inputs: Sequence[Tensor]) -> list[Array]:
     return arrays
 
 
-def versions_of(inputs: Sequence[Tensor]) -> list[int]:
-    """Return the present versions of tensors."""
-    versions = []
+def versions_of(inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    """Return the present versions of tensors; for a few new values always one object."""
+    versions, changes = [], 0
     for x in inputs:
         storage = x._cell.storage
-        versions.append(x._cell.version if storage is None else storage.version)
-    return versions
+        version = x._cell.version if storage is None else storage.version
+        versions.append(version)
+        changes += version
+    few = not changes and len(versions) < len(_UNCHANGED)
+    return _UNCHANGED[len(versions)] if few else tuple(versions)
+
+
+_UNCHANGED = tuple([(0,) * count for count in range(5)])
 
 
 class History:
     """How to differentiate the outputs of one execution, until a backward pass drops the node.
 
-    ``cells`` are those of the outputs (saved ones too) where the rule reads them, else empty;
-    ``count`` is how many outputs are public.
+    ``cells`` are those of the outputs (saved ones too) that the rule reads, ``count`` is how many
+    outputs are public.
     """
 
     __slots__ = ("cells", "count", "node", "versions")
 
-    def __init__(self, node: Node, cells: tuple[Cell, ...], count: int) -> None:
+    def __init__(self, node: Node, cells: tuple[Cell, ...]) -> None:
+        op = node.op
         self.node: Node | None = node
-        self.cells = cells
-        self.count = count
-        self.versions = [cell.version for cell in cells] if cells else []
+        self.count = len(cells) if op.outputs is None else op.outputs
+        self.cells = cells[op.reads_from :] if op.reads_outputs else ()
+        self.versions = tuple([cell.version for cell in self.cells]) if self.cells else ()
 
 
 class Deferred:

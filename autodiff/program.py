@@ -269,6 +269,7 @@ def _all_public(op: Op) -> Op:
         op.meta,
         outputs=None,
         reads_outputs=op.reads_outputs,
+        reads_from=op.reads_from,
         per_sample=op.per_sample,
         draws=op.draws,
     )

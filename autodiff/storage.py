@@ -30,6 +30,18 @@ def next_serial() -> int:
     return next(_serials)
 
 
+class _Writes:
+    """How many writes there have been; while that stands still, so do all versions."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+writes = _Writes()
+
+
 class Reader(Protocol):
     """Work that still has to read a storage, and does so before the storage changes."""
 
@@ -109,14 +121,14 @@ class Storage:
                 f"a storage needs a value of shape {present.shape}, dtype {present.dtype}, got "
                 f"shape {value.shape}, dtype {value.dtype}. Convert it first."
             )
-        with _unread((self,), "write"):
+        with _Unread((self,), "write"):
             self._install(backend_of(location).own(value), location)
 
     @contextmanager
     def update(self, location: str | None = None) -> Iterator[Array]:
         """Hold the storage open: yields a writable copy, installed on leaving, come what may."""
         location = location or self.home
-        with _unread((self,), "open"):
+        with _Unread((self,), "open"):
             if location not in self._copies:
                 self._materialise(location)
             value = backend_of(location).writable_copy(self._copies[location])
@@ -139,11 +151,11 @@ class Storage:
             StorageBusy: ``storage_mut`` holds the storage open.
             StaleHandleError: the value belongs to a pass that is over.
         """
-        with _unread((self,), "move"):
+        with _Unread((self,), "move"):
             if location not in self._copies:
                 self._materialise(location)
             self.home = location
-            self.version += 1
+            self._raise_version()
 
     # -- who still has to read ---------------------------------------------------------------------
 
@@ -195,9 +207,13 @@ class Storage:
 
     def _install(self, value: Array, location: str) -> None:
         self._copies = {location: value}
-        self.version += 1
+        self._raise_version()
         if observers:
             observe("write", value)
+
+    def _raise_version(self) -> None:
+        self.version += 1
+        writes.count += 1  # all writes hold the lock
 
     @staticmethod
     def _open_error(action: str) -> StorageBusy:
@@ -235,22 +251,42 @@ def write_scalars(storages: Sequence[Storage], vector: Array, location: str) -> 
             f" got shape {vector.shape}, dtype {dtype} for {found}. Convert it first."
         )
     backend = backend_of(location)
-    with _unread(storages, "write"):
+    with _Unread(storages, "write"):
         parts = backend.scalars(backend.own(vector))
         for storage, part in zip(storages, parts, strict=True):
             storage._install(part, location)
 
 
-@contextmanager
-def _unread(storages: Sequence[Storage], action: str) -> Iterator[None]:
-    """Hold the lock at a moment when nobody still has to read the values."""
-    while True:
-        with _lock:
-            if any(storage._busy for storage in storages):
-                raise Storage._open_error(action)
-            waiting = [r for storage in storages if storage._readers for r in storage._readers]
-            if not waiting:
-                yield
-                return
-        for reader in waiting:  # from whichever thread it is
-            reader.run()
+class _Unread:
+    """Holds the lock from a moment on when nobody still has to read the values."""
+
+    __slots__ = ("_action", "_storages")
+
+    def __init__(self, storages: Sequence[Storage], action: str) -> None:
+        self._storages = storages
+        self._action = action
+
+    def __enter__(self) -> None:
+        while waiting := self._lock():
+            for reader in waiting:  # from whichever thread it is
+                reader.run()
+
+    def __exit__(self, *error: object) -> None:
+        _lock.release()
+
+    def _lock(self) -> list[Reader]:
+        """Take the lock, or return who still has to read."""
+        waiting: list[Reader] = []
+        _lock.acquire()
+        held = False
+        try:
+            for storage in self._storages:
+                if storage._busy:
+                    raise Storage._open_error(self._action)
+                if storage._readers:
+                    waiting += storage._readers
+            held = not waiting
+        finally:
+            if not held:
+                _lock.release()
+        return waiting

@@ -14,14 +14,14 @@ Axis = int | Sequence[int] | None
 
 def normalise_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """Return sorted axes counted from 0; None means all of them."""
-    return tuple(sorted(some_axes(range(rank) if axis is None else axis, rank)))
+    return tuple(range(rank)) if axis is None else tuple(sorted(some_axes(axis, rank)))
 
 
 def reduced_shape(shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Shape:
     """Return the shape after a reduction."""
     if keepdims:
-        return tuple(1 if k in axis else n for k, n in enumerate(shape))
-    return tuple(n for k, n in enumerate(shape) if k not in axis)
+        return tuple([1 if k in axis else n for k, n in enumerate(shape)])
+    return tuple([n for k, n in enumerate(shape) if k not in axis])
 
 
 def count(shape: Shape, axis: tuple[int, ...]) -> int:

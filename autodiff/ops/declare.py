@@ -58,16 +58,23 @@ def public(*aliases: str, method: bool = True) -> Callable[[F], F]:
 
 def per_input(*rules: Callable[..., Tensor | None]) -> Rule:
     """Make a vjp of one ``rule(g, outs, *inputs, **attrs)`` an input, each run only if asked."""
+    only, *others = rules
+
+    def vjp_of_one(
+        gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor], **attrs: Any
+    ) -> tuple[Tensor | None]:
+        (x,) = inputs
+        return (only(gs[0], outs, x, **attrs) if x._meta.requires_grad else None,)
 
     def vjp(
         gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor], **attrs: Any
     ) -> list[Tensor | None]:
         return [
-            rule(gs[0], outs, *inputs, **attrs) if x.requires_grad else None
+            rule(gs[0], outs, *inputs, **attrs) if x._meta.requires_grad else None
             for rule, x in zip(rules, inputs, strict=True)
         ]
 
-    return vjp
+    return vjp if others else vjp_of_one
 
 
 def broadcasting(
@@ -210,7 +217,7 @@ def _holomorphic(partial: Function | None) -> Callable[..., Tensor | None]:
 def conj_of(x: Tensor | complex) -> Tensor | complex:
     """Return the conjugate; real values pass through unchanged, at no cost."""
     if isinstance(x, Tensor):
-        return FUNCTIONS["conj"](x) if x.dtype.kind == "c" else x
+        return FUNCTIONS["conj"](x) if x._cell.dtype.kind == "c" else x
     return x.conjugate()
 
 
@@ -260,7 +267,7 @@ def fit(g: Tensor, x: Tensor) -> Tensor:
     """Bring a cotangent to its input: sum over broadcast axes, project to real, cast."""
     cell, like = g._cell, x._cell
     if cell.shape != like.shape:
-        g = _unbroadcast(g, like.shape)
+        g = unbroadcast(g, like.shape)
     if cell.dtype != like.dtype:
         if cell.dtype.kind == "c" and like.dtype.kind != "c":
             g = FUNCTIONS["real"](g)
@@ -268,21 +275,18 @@ def fit(g: Tensor, x: Tensor) -> Tensor:
     return g
 
 
-def _unbroadcast(g: Tensor, shape: Shape) -> Tensor:
+def unbroadcast(g: Tensor, shape: Shape) -> Tensor:
     """Adjoint of broadcasting: sum over axes that were added or stretched (also to length 0)."""
-    extra = g.ndim - len(shape)
-    if extra < 0:
+    given = g._cell.shape
+    extra = len(given) - len(shape)
+    if extra < 0 or any(n not in (1, m) for n, m in zip(shape, given[extra:], strict=True)):
         raise ShapeError(
-            f"a cotangent needs a shape that {shape} broadcasts to, got {g.shape}. "
+            f"a cotangent needs a shape that {shape} broadcasts to, got {given}. "
             "Correct the rule of the op."
         )
-    stretched = [extra + k for k, n in enumerate(shape) if n == 1 and g.shape[extra + k] != 1]
+    stretched = [extra + k for k, n in enumerate(shape) if n != given[extra + k]]
     axes = (*range(extra), *stretched)
-    summed = FUNCTIONS["sum"](g, axis=axes, keepdims=True) if axes else g
-    result = FUNCTIONS["reshape"](summed, summed.shape[extra:]) if extra else summed
-    if result.shape != shape:
-        raise ShapeError(
-            f"a cotangent needs a shape that {shape} broadcasts to, got {g.shape}. "
-            "Correct the rule of the op."
-        )
-    return result
+    if not stretched:
+        return FUNCTIONS["sum"](g, axis=axes) if axes else g
+    summed = FUNCTIONS["sum"](g, axis=axes, keepdims=True)
+    return FUNCTIONS["reshape"](summed, shape) if extra else summed

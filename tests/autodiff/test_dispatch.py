@@ -64,6 +64,29 @@ def test_lifted_operands_are_constants() -> None:
     assert constant(np.ones(2))._meta.kind is Kind.CONSTANT
 
 
+@pytest.mark.parametrize("number", [3, 2.5], ids=repr)
+def test_number_that_was_used_before_has_its_buffer_again(number: float) -> None:
+    first, again = (lift((Tensor(1.0), number))[1] for _ in range(2))
+    assert again.numpy() is first.numpy()
+
+
+def test_equal_numbers_that_differ_are_kept_apart() -> None:
+    x = Tensor(1)
+    numbers = (0.0, -0.0, 0, 1, True, 1.0)
+    lifted = [lift((x, number))[1] for number in (*numbers, *numbers)]
+    wanted = [np.result_type(np.int64, type(number)) for number in numbers]
+    assert [t.dtype for t in lifted] == [*wanted, *wanted]
+    assert [np.signbit(t.item()) for t in lifted[:2] + lifted[6:8]] == [False, True] * 2
+
+
+def test_writing_to_a_lifted_number_leaves_the_next_one_alone() -> None:
+    x = Tensor(1.0)
+    first = lift((x, 2.5))[1]
+    with first.storage_mut() as a:
+        a[...] = 9.0
+    assert lift((x, 2.5))[1].item() == 2.5
+
+
 @pytest.mark.parametrize("operand", [None, "one", {}, object()], ids=lambda x: type(x).__name__)
 def test_other_operands_are_refused(operand: object) -> None:
     with pytest.raises(DTypeError, match=f"got {type(operand).__name__}"):

@@ -31,7 +31,7 @@ def test_node_says_what_was_asked_for_and_where() -> None:
     y = x * x
     line = inspect.currentframe().f_lineno - 1
     node = y._meta.history.node
-    assert (node.op.name, node.inputs, node.versions) == ("multiply", (x, x), [1, 1])
+    assert (node.op.name, node.inputs, node.versions) == ("multiply", (x, x), (1, 1))
     assert node.line == f"{__file__}:{line}"
 
 

@@ -80,6 +80,7 @@ VIEWS = {
     "reversed": lambda a: a[::-1, ::-2],
     "reshape": lambda a: a.reshape(3, 2),
     "stretched": lambda a: np.broadcast_to(a[0], (4, 3)),
+    "stretched to the base's size": lambda a: np.broadcast_to(a[1], (2, 3)),
     "element": lambda a: a[1, 2, ...],
 }
 
@@ -93,6 +94,11 @@ def test_view_is_found_and_made_again(name: str) -> None:
     view = BACKEND.view(base, expected.shape, *spec, base.dtype)
     assert np.array_equal(view, expected)
     assert np.shares_memory(view, base)
+
+
+def test_view_that_repeats_a_single_element_starts_at_it() -> None:
+    base = np.array(2.0)
+    assert BACKEND.view_of(np.broadcast_to(base, (3,)), base) == ((0,), 0)
 
 
 def test_view_of_a_view_counts_from_the_base() -> None:
