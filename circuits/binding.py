@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+import autodiff as ad
 from autodiff import Parameter, ShapeError, Tensor, no_grad
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
@@ -57,9 +59,15 @@ class Binding:
         pairs = (*chosen, *features)
         return {id(leaf._meta): given for leaf, given in zip(leaves, pairs, strict=True)}
 
+    @cached_property
+    def _operand(self) -> Tensor | None:
+        """The operand that is the angles, if one is."""
+        return self.table.identical(*self._unzipped)
+
     def angles(self) -> Tensor:
         """Return all angles ``(S,)`` or ``(B, S)``."""
-        return self.table.evaluate(*self._unzipped)
+        operand = self._operand
+        return self.table.evaluate(*self._unzipped) if operand is None else operand
 
 
 def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Binding:
@@ -133,29 +141,37 @@ def _feature(leaf: Input, inputs: Mapping[str, Any], home: str) -> Given:
 
 def _tensor(value: Any, dtype: DType, what: str, home: str = CPU) -> Tensor:
     """Return a real tensor of the leaf's dtype; a given Tensor keeps its history and its device."""
+    real = _real(value, what)
+    if not isinstance(real, Tensor):
+        return Tensor(real, dtype=dtype, device=home)
+    return real if real.dtype == dtype else real.astype(dtype)
+
+
+def _real(value: Any, what: str) -> Tensor | NDArray[Any]:
+    """Return what was given as a Tensor if there is one in it, else as an array; or refuse."""
     try:
         value = stacked(value)
     except ShapeError as error:
         raise BindingError(
             f"{what} needs Tensors of one shape in a list, got others. {error}"
         ) from error
-    if not isinstance(value, Tensor):
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
+    if isinstance(value, Tensor):
+        if is_complex(value.dtype) or value.dtype not in DIFFERENTIABLE:
             raise BindingError(
-                f"{what} needs rows of one length, got {error}. Give a regular array."
-            ) from error
-        if array.dtype.kind not in "biuf":
-            raise BindingError(
-                f"{what} needs real numbers, got dtype {array.dtype}. Convert it to float64."
+                f"{what} needs a float32 or float64 Tensor, got {value._label()}. Convert it first."
             )
-        return Tensor(array, dtype=dtype, device=home)
-    if is_complex(value.dtype) or value.dtype not in DIFFERENTIABLE:
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
         raise BindingError(
-            f"{what} needs a float32 or float64 Tensor, got {value._label()}. Convert it first."
+            f"{what} needs rows of one length, got {error}. Give a regular array."
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise BindingError(
+            f"{what} needs real numbers, got dtype {array.dtype}. Convert it to float64."
         )
-    return value if value.dtype == dtype else value.astype(dtype)
+    return array
 
 
 def _has_batch(value: Tensor, shape: tuple[int, ...], what: str) -> bool:
@@ -253,16 +269,7 @@ def assign(circuit: Circuit, values: Any) -> None:
     """Set the Parameters' values; ``Circuit.assign`` documents it. All or none."""
     parameters = circuit.parameters()
     if isinstance(values, Mapping):
-        given = resolve(circuit, values)
-        pairs = [(p, given[id(p._meta)]) for p in parameters if id(p._meta) in given]
-        checked = [(p, _tensor(value, p.dtype, f"parameter {p.name or ''}")) for p, value in pairs]
-        for p, value in checked:
-            if value.shape != p.shape:
-                raise BindingError(
-                    f"assign needs shape {p.shape}, got {value.shape} for {p._label()}. Reshape it."
-                )
-        for p, value in checked:
-            p.set_(value)
+        _assign_some(parameters, resolve(circuit, values))
         return
     whole, batched = _whole(parameters, values)
     if batched:
@@ -270,7 +277,37 @@ def assign(circuit: Circuit, values: Any) -> None:
             f"assign needs values of shape ({whole.shape[1]},), got {whole.shape}. "
             "A batch is given per run, with values=."
         )
+    _assign_vector(parameters, whole)
+
+
+def _assign_some(parameters: Sequence[Parameter], given: Mapping[int, Any]) -> None:
+    """Set the Parameters that have a value, those from one device together."""
+    host: list[tuple[Parameter, NDArray[Any]]] = []
+    there: dict[str, list[tuple[Parameter, Tensor]]] = {}
+    for p in parameters:
+        if id(p._meta) not in given:
+            continue
+        value = _real(given[id(p._meta)], f"parameter {p.name or ''}")
+        if value.shape != p.shape:
+            raise BindingError(
+                f"assign needs shape {p.shape}, got {value.shape} for {p._label()}. Reshape it."
+            )
+        if not isinstance(value, Tensor):
+            host.append((p, value.reshape(-1)))
+        elif value.device == CPU:
+            host.append((p, value.numpy().reshape(-1)))
+        else:
+            there.setdefault(value.device, []).append((p, value.detach().reshape(-1)))
+    if host:
+        flat = np.concatenate([x for _, x in host], dtype=np.float64)
+        _assign_vector([p for p, _ in host], Tensor(flat))
+    for pairs in there.values():
+        _assign_vector([p for p, _ in pairs], ad.concatenate([x for _, x in pairs]))
+
+
+def _assign_vector(parameters: Sequence[Parameter], whole: Tensor) -> None:
     sizes = [p.numel() for p in parameters]
     with no_grad():
         for flat, inside in flat_groups(parameters):
-            flat.assign(whole[np.flatnonzero(np.repeat(inside, sizes))])
+            every = bool(inside.all())
+            flat.assign(whole if every else whole[np.flatnonzero(np.repeat(inside, sizes))])

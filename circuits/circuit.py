@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from autodiff import Parameter, Tensor
+from circuits import idle_qubits
 from circuits.angle_gradients import AngleGradMethods
 from circuits.angles import Angle, Input, checked_leaf
 from circuits.compiled import Compiled
@@ -69,8 +70,6 @@ class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMet
         self.leaves = Leaves()  # registered Parameters and Inputs
         self._measurements = Measurements()
         self._compiled: Compiled | None = None
-
-    # -- building --------------------------------------------------------------------------------
 
     def append(
         self,
@@ -165,7 +164,7 @@ class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMet
         return self
 
     def measure(self, qubits: int | Sequence[int], clbits: int | Sequence[int]) -> Circuit:
-        """Say which classical bit ``counts`` writes each qubit to. No gate may follow on it.
+        """Say which classical bits ``counts`` writes each qubit to. No gate may follow on it.
 
         >>> Circuit(2).x(1).measure(1, 0).counts(3, seed=0, engine="reference")
         {'1': 3}
@@ -264,11 +263,13 @@ class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMet
     def copy(self) -> Circuit:
         """Return a circuit of its own with the same gates and the same Parameters."""
         made = self._like(self._instructions)
-        made._measurements = Measurements(self._measurements.clbits)
+        made._measurements = Measurements(self.measured)
         made.import_report = self.import_report
         return made
 
     __copy__ = copy
+    used_qubits = idle_qubits.used_qubits
+    without_idle_qubits = idle_qubits.without_idle_qubits
 
     def deep_clone(self) -> Circuit:
         """Return a circuit with Parameters of its own: same values, names and uuids.
@@ -325,8 +326,8 @@ class Circuit(RunMethods, PlanMethods, JacobianMethod, AngleGradMethods, DrawMet
 
     @property
     def measured(self) -> dict[int, int]:
-        """Which classical bit each measured qubit goes to."""
-        return dict(self._measurements.clbits)
+        """The qubit that each classical bit reads; two bits may read one qubit."""
+        return dict(self._measurements.qubits)
 
     def __len__(self) -> int:
         return len(self._instructions)

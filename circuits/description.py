@@ -62,7 +62,7 @@ def describe(circuit: Circuit) -> Data:
         "num_qubits": circuit.num_qubits,
         "inputs": [[x.name, x.shape[0], x.dtype.name] for x in leaves.inputs.values()],
         "instructions": [_instruction(i, references) for i in circuit.instructions],
-        "measured": sorted([qubit, clbit] for qubit, clbit in circuit.measured.items()),
+        "measured": sorted([qubit, clbit] for clbit, qubit in circuit.measured.items()),
     }
 
 

@@ -1,4 +1,4 @@
-"""Which classical bit each measured qubit goes to, and what that forbids."""
+"""Which qubit each classical bit reads, and what that forbids."""
 
 from __future__ import annotations
 
@@ -11,42 +11,39 @@ from circuits.instruction import Instruction, checked_qubits
 
 
 class Measurements:
-    """The map from measured qubits to classical bits.
+    """The map from classical bits to the qubits that they read; two bits may read one qubit.
 
     Attributes:
-        clbits: classical bit by qubit.
+        qubits: qubit by classical bit, in the order of the measurements.
     """
 
-    def __init__(self, clbits: dict[int, int] | None = None) -> None:
-        self.clbits = dict(clbits or {})
+    def __init__(self, qubits: Mapping[int, int] | None = None) -> None:
+        self.qubits = dict(qubits or {})
 
     def add(self, qubits: Sequence[Any], clbits: Sequence[Any], num_qubits: int) -> None:
         """Measure qubits, all or none; Any, since they are checked here.
 
         Raises:
             QubitError: bad qubits.
-            MeasurementError: a qubit or a bit that is taken, or not one bit a qubit.
+            MeasurementError: a bit that is taken, or not one bit a qubit.
         """
         if len(qubits) != len(clbits):
             raise MeasurementError(
                 f"measure needs one classical bit a qubit, got {len(clbits)} for {len(qubits)}. "
                 "Give lists of one length."
             )
-        made = dict(self.clbits)
-        for qubit, clbit in zip(checked_qubits("measure", qubits, num_qubits), clbits, strict=True):
-            if qubit in made:
-                raise MeasurementError(
-                    f"measure needs a qubit once, got qubit {qubit} again. Read its bit twice."
-                )
-            made[qubit] = _checked_clbit(clbit, made.values())
-        self.clbits = made
+        made = dict(self.qubits)
+        for qubit, clbit in zip(qubits, clbits, strict=True):  # a qubit may stand here twice
+            (checked,) = checked_qubits("measure", [qubit], num_qubits)
+            made[_checked_clbit(clbit, made)] = checked
+        self.qubits = made
 
     def joined(
         self, others: Mapping[int, int], places: Sequence[int], num_qubits: int
     ) -> Measurements:
         """Return these and those of a circuit whose qubit k stands at ``places[k]``."""
-        made = Measurements(self.clbits)
-        made.add([places[q] for q in others], list(others.values()), num_qubits)
+        made = Measurements(self.qubits)
+        made.add([places[q] for q in others.values()], list(others), num_qubits)
         return made
 
     def refuse_measured(self, instructions: Iterable[Instruction]) -> None:
@@ -55,8 +52,9 @@ class Measurements:
         Raises:
             MeasurementError: mid-circuit measurement.
         """
-        for instruction in instructions if self.clbits else ():
-            touched = set(instruction.qubits) & set(self.clbits)
+        measured = set(self.qubits.values())
+        for instruction in instructions if measured else ():
+            touched = measured.intersection(instruction.qubits)
             if touched:
                 raise MeasurementError(
                     f"{instruction.name} needs qubits without a measurement, got "
@@ -70,10 +68,10 @@ class Measurements:
         Raises:
             MeasurementError: there are measurements.
         """
-        if self.clbits:
+        if self.qubits:
             raise MeasurementError(
                 f"{what} needs a circuit without measurements, got measured qubits "
-                f"{sorted(self.clbits)}. Measure after {what}."
+                f"{sorted(set(self.qubits.values()))}. Measure after {what}."
             )
 
 

@@ -97,14 +97,14 @@ def count_bits(
 
     Args:
         drawn: basis states ``(shots,)``.
-        measured: classical bit by measured qubit; empty: qubit k to bit k.
+        measured: the qubit that each classical bit reads; empty: bit k reads qubit k.
         num_qubits: width.
 
     Returns:
         Counts by text, the highest classical bit leftmost; classical bits without a qubit read 0.
     """
     pairs = measured or {q: q for q in range(num_qubits)}
-    width = max(pairs.values(), default=-1) + 1
+    width = max(pairs, default=-1) + 1
     values, numbers = np.unique(_moved_bits(drawn, pairs), return_counts=True)
     order = np.argsort(-numbers, kind="stable")
     return {format(int(values[k]), f"0{width}b") if width else "": int(numbers[k]) for k in order}
@@ -113,9 +113,9 @@ def count_bits(
 def _moved_bits(
     drawn: NDArray[np.int64], pairs: Mapping[int, int]
 ) -> NDArray[np.object_ | np.int64]:
-    if max(pairs.values(), default=0) > 62:
+    if max(pairs, default=0) > 62:
         raise MeasurementError("counts need classical bits below 63. Renumber them.")
     moved = np.zeros_like(drawn)
-    for qubit, clbit in pairs.items():
+    for clbit, qubit in pairs.items():
         moved |= ((drawn >> qubit) & 1) << clbit
     return moved

@@ -207,7 +207,7 @@ def clone(circuit: Circuit, memo: dict[int, Any]) -> Circuit:
     made.leaves.register([clones[id(x._meta)] for x in leaves])
     made.extend([i.substitute(lambda x: clones[id(x._meta)]) for i in circuit.instructions])
     made.import_report = deepcopy(circuit.import_report, memo)
-    return made.measure(list(circuit.measured), list(circuit.measured.values()))
+    return made.measure(list(circuit.measured.values()), list(circuit.measured))
 
 
 # -- circuits --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from autodiff import Tensor
+from autodiff.backends.constants import ConstantArray
 from autodiff.dispatch import apply
 from autodiff.node import Op
 from circuits.engines.base import Engine
@@ -47,11 +48,25 @@ def sampled_expectation(
                 "Decompose the matrix into Pauli words, or leave shots out."
             )
     check_normalised(state, "shots need")
-    each = Terms(terms.num_qubits, terms.terms, np.arange(len(terms.terms)), len(terms.terms))
-    ones = Tensor(np.ones(len(terms.terms)), device=state.device)
+    each, ones, rows = _apart(terms)
+    ones = ones.to(state.device)
     exact = expectation_of(state, angles, ones, matrices, plan, each, engine, single=False)
-    drawn = _draw(exact.numpy(), terms, shots, generator)
-    return apply(_SAMPLED, exact, coefficients, drawn=drawn, terms=terms, single=single)
+    drawn = Tensor(_draw(exact.numpy(), terms, shots, generator), device=exact.device)
+    attrs = {"rows": rows, "num_rows": terms.num_rows, "single": single}
+    return apply(_SAMPLED, exact, coefficients, drawn, **attrs)
+
+
+def _apart(terms: Terms) -> tuple[Terms, Tensor, ConstantArray]:
+    """Return each term as an observable of its own, their coefficients, and the terms' rows.
+
+    The same at every call, so that a device gets them once.
+    """
+    found = terms.memo.get("apart")
+    if not isinstance(found, tuple):
+        count = len(terms.terms)
+        each = Terms(terms.num_qubits, terms.terms, np.arange(count), count)
+        found = terms.memo["apart"] = each, Tensor(np.ones(count)), ConstantArray(terms.rows)
+    return found
 
 
 def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) -> Any:
@@ -64,9 +79,17 @@ def _draw(exact: Any, terms: Terms, shots: int, generator: np.random.Generator) 
     return np.where(signs, 2 * mean - 1, mean)
 
 
-def _sampled(xp: Any, exact: Any, coefficients: Any, drawn: Any, terms: Terms, single: bool) -> Any:
-    values = xp.zeros((*drawn.shape[:-1], terms.num_rows))
-    xp.add.at(values.T, xp.asarray(terms.rows), (xp.asarray(drawn) * coefficients).T)
+def _sampled(
+    xp: Any,
+    exact: Any,
+    coefficients: Any,
+    drawn: Any,
+    rows: ConstantArray,
+    num_rows: int,
+    single: bool,
+) -> Any:
+    values = xp.zeros((*drawn.shape[:-1], num_rows))
+    xp.add.at(values.T, rows.array, (drawn * coefficients).T)
     return (values[..., 0] if single else values).astype(exact.dtype)
 
 

@@ -31,7 +31,7 @@ BLOCKS = {
     "ops": 0,
     "optimizers": 22,
     "performance": 1,
-    "qiskit": 10,
+    "qiskit": 11,
     "quickstart": 8,
     "residency": 11,
     "runtime": 11,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -88,19 +88,19 @@ class Layout:
         num_qubits: number of wires.
         heading: the circuit's name and its global phase, a line each.
         columns: elements.
-        measured: which classical bit each measured wire goes to.
+        measured: the classical bits that each measured wire goes to, as text.
     """
 
     num_qubits: int
     heading: list[str] = field(default_factory=list)
     columns: list[list[Element]] = field(default_factory=list)
-    measured: dict[int, int] = field(default_factory=dict)
+    measured: dict[int, str] = field(default_factory=dict)
 
 
 def layout_of(circuit: Circuit) -> Layout:
     """Place every gate in the first column in which its wires, and those between, are free."""
     names = leaf_names(circuit)
-    made = Layout(circuit.num_qubits, measured=circuit.measured)
+    made = Layout(circuit.num_qubits, measured=_bit_names(circuit.measured))
     if circuit.name:
         made.heading.append(circuit.name)
     free = [0] * circuit.num_qubits  # the first free column of each wire
@@ -119,6 +119,14 @@ def layout_of(circuit: Circuit) -> Layout:
     if phases:
         made.heading.append(f"global phase: {' + '.join(phases)}")
     return made
+
+
+def _bit_names(measured: Mapping[int, int]) -> dict[int, str]:
+    """Return the classical bits of each qubit: c0, or c0 c2."""
+    names: dict[int, str] = {}
+    for bit, qubit in sorted(measured.items()):
+        names[qubit] = f"{names[qubit]} c{bit}" if qubit in names else f"c{bit}"
+    return names
 
 
 def element_of(instruction: Instruction, names: Names) -> Element:

@@ -103,7 +103,8 @@ def scene_of(layout: Layout, fold: int) -> Scene:
     meters = [Element(boxes=(Box(q, q, ""),)) for q in sorted(layout.measured)]
     widths = [max(map(_width, column)) + _GAP for column in columns]
     if meters:
-        widths.append(_HEIGHT + _GAP + text_width("c00", LARGE))
+        longest = max([len("c00"), *map(len, layout.measured.values())])
+        widths.append(_HEIGHT + _GAP + text_width("0" * longest, LARGE))
     label = text_width(f"q{max(layout.num_qubits - 1, 0)}", LARGE)
     rows = folded([ceil(width) for width in widths], fold)
     for row in rows:
@@ -199,12 +200,11 @@ class _Row:
         self._add(Text(centre, middle - 6.5, box.symbol))
         self._add(Text(centre, middle + 8.0, box.angles, SMALL))
 
-    def meters(self, measured: dict[int, int], x: float, end: float) -> None:
+    def meters(self, measured: dict[int, str], x: float, end: float) -> None:
         """Paint measurements, and behind them the classical bits as double wires."""
         fill, edge = _METER
-        for q, bit in measured.items():
+        for q, label in measured.items():
             y, half = self._wire(q), _HEIGHT / 2
-            label = f"c{bit}"
             start = end - text_width(label, LARGE) - 4.0
             self._add(Rectangle(x + half, y - 4.0, end - x - half + 1.0, 8.0, PAPER, PAPER))
             for shift in (-1.5, 1.5):

@@ -43,7 +43,7 @@ def text_drawing(layout: Layout, fold: int) -> Drawing:
         columns.append(meters)
     widths = [max(map(_width, column)) for column in columns]
     names = _names(layout.num_qubits)
-    ends = {q: f"{_BIT_WIRE} c{bit}" for q, bit in layout.measured.items()}
+    ends = {q: f"{_BIT_WIRE} {bits}" for q, bits in layout.measured.items()}
     margin = len(names[0]) + 2 + max(map(len, ends.values()), default=0)
     rows = folded([width + 1 for width in widths], max(fold - margin, 1) if fold > 0 else 0)
     parts = []

@@ -29,7 +29,8 @@ def from_qiskit(
     Every Parameter becomes a scalar Parameter of the same name and identity, in the order of
     ``qc.parameters``; every expression of them an angle. What has no effect on the state is listed
     in ``circuit.import_report``, what has one and is not supported is refused. Final measurements
-    decide which classical bit ``counts`` writes to.
+    decide which classical bit ``counts`` writes to. Every qubit is kept; a circuit that was
+    transpiled to a wide device runs after ``circuit.without_idle_qubits()``.
 
     Args:
         qc: a ``qiskit.QuantumCircuit``.

@@ -14,6 +14,12 @@ UNCHECKED = 1 << 26
 KEPT_PART = 4
 """Final states are kept for the reverse sweep up to this part of the free memory: a quarter."""
 
+REMEDY = (
+    "Use dtype='complex64', fewer samples at once, or fewer qubits. Where many are idle, as after "
+    "a transpilation, circuit.without_idle_qubits() leaves them out."
+)
+"""What every refusal ends with."""
+
 _ROOT = Path("/")
 
 
@@ -102,7 +108,7 @@ def require_memory(count: int, what: str, measure: Callable[[], int] | None = No
     if count > available:
         raise CapacityError(
             f"{what} needs {size_text(count)} of memory, got {size_text(available)} available. "
-            "Use dtype='complex64', fewer samples at once, or fewer qubits."
+            f"{REMEDY}"
         )
 
 

@@ -197,7 +197,6 @@ TWICE: list[tuple[str, Callable[[], object]]] = [
     ("rx", lambda: Circuit(3).append("rx", [0], [0.1], controls=[0])),
     ("rx", lambda: Circuit(3).append("rx", [0], [0.1], controls=[1, 1])),
     ("compose", lambda: Circuit(3).compose(Circuit(2).h(0), [1, 1])),
-    ("measure", lambda: Circuit(2).measure([0, 0], [0, 1])),
     ("probabilities", lambda: Circuit(2).probabilities([1, 1])),
 ]
 

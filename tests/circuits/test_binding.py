@@ -195,6 +195,25 @@ def test_single_numbers_of_one_kind_are_assigned_together() -> None:
     assert base.tolist() == [0.1, 1.75]
 
 
+def test_numbers_of_a_mapping_are_assigned_together() -> None:
+    near = [Parameter(0.1, name="a"), Parameter([0.2, 0.3], name="b"), Parameter(0.4, name="c")]
+    far = [Parameter(Tensor(0.1 * k, device="emulated"), name=f"f{k}") for k in range(3)]
+    circuit = Circuit(1).register(*far, *near)
+    there = Tensor(4.0, device="emulated")
+    ad.reset_stats()
+    circuit.assign({"f2": 1.0, near[0]: 2, "c": 3.0, "f0": there, "f1": np.float32(5.0)})
+    assert ad.stats("emulated").uploads == 1
+    assert [p.item() for p in far] == [4.0, 5.0, 1.0]
+    assert [p.tolist() for p in near] == [2.0, [0.2, 0.3], 3.0]
+    assert [p._cell.version for p in (*near, *far)] == [1, 0, 1, 1, 1, 1]
+
+
+def test_empty_mapping_assigns_nothing() -> None:
+    circuit, a, w = three()
+    assert circuit.assign({}) is circuit
+    assert (a.item(), w.tolist()) == (0.1, [0.2, 0.3])
+
+
 def test_assigned_array_and_tensor_stay_apart_from_the_parameters() -> None:
     first, second = Parameter(0.1), Parameter(0.2)
     circuit = Circuit(1).register(first, second)
@@ -209,15 +228,21 @@ def test_assigned_array_and_tensor_stay_apart_from_the_parameters() -> None:
     assert (second.item(), second.requires_grad, second.grad) == (4.0, True, None)
 
 
+def mapped(circuit: Circuit, vector: Any) -> dict[Any, Any]:
+    """A vector of ones as a mapping."""
+    return {p: np.ones(p.shape) for p in circuit.parameters()}
+
+
+@pytest.mark.parametrize("values", [lambda _, vector: vector, mapped])
 @pytest.mark.parametrize("broken", ["repeats elements", "storage_mut holds open"])
-def test_parameter_that_cannot_be_written_leaves_all_as_they_were(broken: str) -> None:
+def test_parameter_that_cannot_be_written_leaves_all_as_they_were(broken: str, values: Any) -> None:
     first, last = Parameter(0.1), Parameter(0.2)
     repeated = Parameter(Tensor([0.3]).broadcast_to((2,)))
     extra = [repeated] if broken == "repeats elements" else []
     circuit = Circuit(1).register(first, *extra, last)
     held = nullcontext() if extra else last.storage_mut()
     with held, pytest.raises((ad.ShapeError, ad.StorageBusy), match=broken):
-        circuit.assign(np.ones(2 + 2 * len(extra)))
+        circuit.assign(values(circuit, np.ones(2 + 2 * len(extra))))
     assert (first.item(), last.item()) == (0.1, 0.2)
 
 

@@ -12,7 +12,7 @@ from circuits import Circuit, MeasurementError, QubitError
 
 def test_measurements_map_qubits_to_bits() -> None:
     circuit = Circuit(5).x(4).measure(1, 0).measure([3, 4], [1, 2])
-    assert circuit.measured == {1: 0, 3: 1, 4: 2}
+    assert circuit.measured == {0: 1, 1: 3, 2: 4}
     assert circuit.counts(16, seed=1, engine="reference") == {"100": 16}
 
 
@@ -24,8 +24,6 @@ def test_measure_all_is_the_identity() -> None:
 @pytest.mark.parametrize(
     ("qubits", "clbits", "error", "match"),
     [
-        ([0, 0], [0, 1], QubitError, "measure needs distinct qubits"),
-        (1, 5, MeasurementError, "a qubit once, got qubit 1 again"),
         ([0, 2], [4, 4], MeasurementError, "free classical bit from 0 on, got 4"),
         ([0, 2], [4, 3], MeasurementError, "free classical bit from 0 on, got 3"),
         (0, -1, MeasurementError, "free classical bit from 0 on, got -1"),
@@ -43,7 +41,7 @@ def test_bad_measurements_change_nothing(
     circuit = Circuit(3).measure(1, 3)
     with pytest.raises(error, match=match):
         circuit.measure(qubits, clbits)
-    assert circuit.measured == {1: 3}
+    assert circuit.measured == {3: 1}
 
 
 @pytest.mark.parametrize(
@@ -54,13 +52,13 @@ def test_bad_measurements_change_nothing(
         lambda c: c.x([0, 1]),
         lambda c: c.append("rx", 1, Parameter(0.1)),
         lambda c: c.compose(Circuit(2).x(1)),
-        lambda c: c.compose(Circuit(1).measure_all(), [1]),
+        lambda c: c.compose(Circuit(1).x(0).measure(0, 7), [1]),
     ],
 )
 def test_gates_on_measured_qubits_are_refused(change: Any) -> None:
     circuit = Circuit(3).measure(1, 0)
     before = circuit.copy()
-    with pytest.raises(MeasurementError, match=r"without a measurement|a qubit once"):
+    with pytest.raises(MeasurementError, match="without a measurement"):
         change(circuit)
     assert circuit == before
     assert circuit.parameters() == []
@@ -76,9 +74,19 @@ def test_derived_circuits_need_no_measurements(what: str) -> None:
         getattr(circuit, what)(*arguments)
 
 
+def test_several_bits_may_read_one_qubit() -> None:
+    circuit = Circuit(2).h(0).cx(0, 1).measure([0, 0, 1], [0, 3, 1]).measure(1, 4)
+    assert circuit.measured == {0: 0, 3: 0, 1: 1, 4: 1}
+    assert set(circuit.counts(100, seed=0, engine="reference")) == {"00000", "11011"}
+    assert Circuit.from_json(circuit.to_json()) == circuit == circuit.deep_clone()
+    assert circuit != Circuit(2).h(0).cx(0, 1).measure([0, 1, 1], [0, 1, 4])
+    (moved,) = {Circuit(3).compose(circuit, [2, 0]).draw().splitlines()[-2][-6:]}
+    assert moved == "═ c0 c3"[-6:]
+
+
 def test_compose_maps_measurements() -> None:
     inner = Circuit(2).x(0).measure([0, 1], [1, 0])
-    assert Circuit(3).compose(inner, [2, 0]).measured == {2: 1, 0: 0}
+    assert Circuit(3).compose(inner, [2, 0]).measured == {1: 2, 0: 0}
 
 
 def test_reset_is_refused_with_the_remedy() -> None:

@@ -136,7 +136,8 @@ def test_counts_are_sorted_by_frequency() -> None:
 
 def test_classical_bits_choose_places() -> None:
     drawn = np.array([0b01, 0b10])
-    assert count_bits(drawn, {0: 2}, 2) == {"100": 1, "000": 1}
+    assert count_bits(drawn, {2: 0}, 2) == {"100": 1, "000": 1}
+    assert count_bits(drawn, {2: 0, 0: 0, 1: 1}, 2) == {"101": 1, "010": 1}
     assert count_bits(drawn, {0: 1, 1: 0}, 2) == {"10": 1, "01": 1}
 
 
@@ -146,4 +147,4 @@ def test_no_qubits_have_one_empty_outcome() -> None:
 
 def test_too_high_a_bit_is_refused() -> None:
     with pytest.raises(MeasurementError, match="classical bits below 63"):
-        count_bits(np.array([0]), {0: 63}, 1)
+        count_bits(np.array([0]), {63: 0}, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 
@@ -71,12 +72,15 @@ rx(-beta/2 + 0.25) q;
 """,
 ]
 WORDS_2 = re.findall(
-    r"\S+", "qreg creg gate opaque include if == -> measure reset pi ln sqrt ^ U CX"
+    r"\S+",
+    "qreg creg gate opaque include if == -> measure reset pi ln sqrt ^ U CX "
+    "1e999 *1e308 /0 exp(9e2)",
 )
 WORDS_3 = re.findall(
     r"\S+",
     "qubit bit gate def let for while in if else input output const float[64] int[32] angle box "
-    "complex inv @ pow( ctrl( negctrl gphase( measure reset delay[1ns] extern #pragma return",
+    "complex inv @ pow( ctrl( negctrl gphase( measure reset delay[1ns] extern #pragma return "
+    "1e999 *1e308 /0",
 )
 HEAD_2 = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 HEAD_3 = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[2] q;\n'
@@ -84,7 +88,10 @@ HEAD_3 = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[2] q;\n'
 
 def read(text: str) -> None:
     with limited(), suppress(CircuitError):
-        assert isinstance(from_qasm(text), Circuit)
+        circuit = from_qasm(text)
+        assert isinstance(circuit, Circuit)
+        angles = [a for step in circuit for a in step.angles if isinstance(a, float)]
+        assert all(map(math.isfinite, angles))
 
 
 @pytest.mark.parametrize("text", [*VERSION_2[:2], *VERSION_3])
@@ -144,6 +151,29 @@ UNCHECKED = {
     ),
     "empty power": (HEAD_3 + "pow() @ x q[0];", "line 4, column 1: a power"),
 }
+
+
+GATE = "gate g(a) x { rx(1e200*a) x; }\n"
+BEYOND = {
+    "literal": ("rx(1e999) q[0];", "line 5, column 1"),
+    "negative": ("h q[0]; rx(-1e999) q[0];", "line 5, column"),
+    "product": ("\n  // a comment; with }\n  rx(1e300*1e300) q[0];", "line 7, column 3"),
+    "no number": ("rx(1e999-1e999) q[0];", "got nan|angle nan"),
+    "division": ("rx(1/0) q[0];", "line 5, column .*ero"),
+    "division of floats": ("rx(0.0/0.0) q[0];", "line 5, column .*ero"),
+    "inside a definition": ("g(1e200) q[0];", "line 5, column 1"),
+}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("statement", "match"), BEYOND.values(), ids=BEYOND)
+def test_angle_beyond_the_numbers_is_refused_with_its_line(
+    statement: str, match: str, version: int
+) -> None:
+    head = HEAD_2 + "qreg q[2];\n" if version == 2 else HEAD_3
+    text = head + GATE + statement + "\nh q;\n" + GATE.replace("g(", "k(")
+    with pytest.raises(ConversionError, match=match):
+        from_qasm(text)
 
 
 @pytest.mark.parametrize(("text", "match"), UNCHECKED.values(), ids=UNCHECKED)

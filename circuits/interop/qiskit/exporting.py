@@ -28,16 +28,15 @@ def export_circuit(circuit: Circuit) -> QuantumCircuit:
             "Import it first."
         )
     symbols = ExportedSymbols(circuit)
-    made = QuantumCircuit(
-        circuit.num_qubits, max(circuit.measured.values(), default=-1) + 1, name=circuit.name
-    )
+    num_clbits = max(circuit.measured, default=-1) + 1
+    made = QuantumCircuit(circuit.num_qubits, num_clbits, name=circuit.name)
     steps = list(circuit.instructions)
     if steps and steps[0].gate is GATES["global_phase"] and not steps[0].controls:
         made.global_phase = symbols.expression(steps.pop(0).angles[0])
     for step in steps:
         angles = [symbols.expression(angle) for angle in step.angles]
         made.append(_gate(step, angles), step.qubits)
-    for qubit, clbit in circuit.measured.items():
+    for clbit, qubit in circuit.measured.items():
         made.measure(qubit, clbit)
     return made
 

@@ -76,6 +76,12 @@ def real_number(value: Any) -> float:
         ) from error
     if number.imag != 0:
         raise Refusal("real angles", "Take the real part.", f"the angle {value!r:.60}")
+    if not isfinite(number):
+        raise Refusal(
+            "finite angles",
+            "Check how it was computed: numbers beyond 1.8e308 overflow.",
+            f"the angle {number.real}",
+        )
     return number.real
 
 
@@ -113,7 +119,7 @@ class Symbols:
         Raises:
             Refusal: not real, or not readable.
         """
-        if type(value) is float:
+        if type(value) is float and isfinite(value):
             return value
         if not isinstance(value, ParameterExpression):
             return real_number(value)

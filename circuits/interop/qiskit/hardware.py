@@ -25,7 +25,7 @@ from circuits.angles import Angle, Input
 from circuits.binding import Binding, bind
 from circuits.circuit import Circuit
 from circuits.compiled import Compiled
-from circuits.compiled_observables import compile_observables
+from circuits.compiled_observables import compile_observables, observable_list
 from circuits.errors import BindingError
 from circuits.first_order import refuse_second_order
 from circuits.instruction import TrainableMatrix
@@ -33,7 +33,6 @@ from circuits.interop.qiskit.exporting import export_circuit
 from circuits.interop.qiskit.observables import observable_to_qiskit
 from circuits.observable_base import Observable
 from circuits.parameter_shift import ShiftRule, slot_rules
-from circuits.run_methods import observable_list
 
 _SLOT = "slot"
 

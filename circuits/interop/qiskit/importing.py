@@ -18,7 +18,7 @@ from circuits.errors import CircuitError, ConversionError
 from circuits.gates import GATES
 from circuits.instruction import Instruction
 from circuits.interop.qiskit.payload_gates import PAYLOAD_GATES
-from circuits.interop.qiskit.refusal import Refusal
+from circuits.interop.qiskit.refusal import Refusal, RefusedInstruction
 from circuits.interop.qiskit.report import ImportReport
 from circuits.interop.qiskit.structure import STRUCTURE
 from circuits.interop.qiskit.symbol_inputs import make_symbols, select_inputs
@@ -47,7 +47,7 @@ def import_circuit(
     made = Circuit(circuit.num_qubits, circuit.name)
     made.register(*parameters)
     made.extend(walker.steps)
-    made.measure(list(walker.measured), list(walker.measured.values()))
+    made.measure(list(walker.measured.values()), list(walker.measured))
     report = walker.report
     report.source = circuit.name
     report.mapped = Counter([step.name for step in walker.steps])
@@ -115,7 +115,7 @@ def _walk(circuit: QuantumCircuit, walker: Walker) -> None:
         walker.steps.insert(0, Instruction(GATES["global_phase"], (), angles=(total,)))
 
 
-def _refused(walker: Walker, error: CircuitError) -> ConversionError:
+def _refused(walker: Walker, error: CircuitError) -> RefusedInstruction:
     """Return the error with the instruction's name, place and qubits."""
     operation, qubits = walker.current
     where = "the circuit itself"
@@ -124,17 +124,18 @@ def _refused(walker: Walker, error: CircuitError) -> ConversionError:
         name, position = operation.name, walker.position
         where = f"instruction {name!r}{inside} at position {position} on qubits {qubits}"
     if not isinstance(error, Refusal):
-        return ConversionError(
-            f"from_qiskit needs instructions that it can read, got {where}: {error}"
-        )
+        message = f"from_qiskit needs instructions that it can read, got {where}: {error}"
+        return RefusedInstruction(message, walker.position)
     detail = f", {error.detail}" if error.detail else ""
-    return ConversionError(f"from_qiskit needs {error.needs}, got {where}{detail}. {error.remedy}")
+    message = f"from_qiskit needs {error.needs}, got {where}{detail}. {error.remedy}"
+    return RefusedInstruction(message, walker.position)
 
 
 def _describe(circuit: QuantumCircuit, report: ImportReport) -> None:
     """Note registers and layout."""
     index = {bit: k for k, bit in enumerate(circuit.qubits)}
     place = {bit: k for k, bit in enumerate(circuit.clbits)}
+    report.places = tuple(range(circuit.num_qubits))
     report.registers = {r.name: tuple([index[b] for b in r]) for r in circuit.qregs}
     report.classical_registers = {r.name: tuple([place[b] for b in r]) for r in circuit.cregs}
     layout = circuit.layout

@@ -137,8 +137,9 @@ def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = Non
 
     Args:
         observable: Pauli words on the virtual qubits.
-        layout: Qiskit's ``circuit.layout``, or the physical qubit of each virtual one, as in
-            ``import_report.layout``; None where nothing moved.
+        layout: Qiskit's ``circuit.layout``, or the new place of each qubit, as in
+            ``import_report.layout`` and ``import_report.places``; None where nothing moved. A place
+            None is an idle qubit that was left out, in |0>: Z is 1 there, X and Y are 0.
         num_qubits: width of the transpiled circuit; by default the result fits any.
 
     Raises:
@@ -161,16 +162,19 @@ def apply_layout(observable: PauliSum, layout: Any, num_qubits: int | None = Non
             f"apply_layout needs a place for every qubit, got {len(places)} places for qubit "
             f"{observable._extent - 1}. Use the layout of the circuit that the observable is for."
         )
-    terms = {}
+    terms: dict[Word, Any] = {}
     for word, coefficient in observable._terms.items():
-        moved = {places[q]: letter for q, letter in word.letters().items()}
-        (key,) = PauliWord(moved)._terms
-        terms[key] = coefficient
+        letters = word.letters()
+        if any(places[q] is None and letter != "Z" for q, letter in letters.items()):
+            continue
+        placed = [(places[q], letter) for q, letter in letters.items()]
+        (key,) = PauliWord({q: letter for q, letter in placed if q is not None})._terms
+        terms[key] = terms[key] + coefficient if key in terms else coefficient
     return PauliSum._of(terms, num_qubits)
 
 
-def _places(layout: Any, extent: int) -> list[int]:
-    """Return the physical qubit of each virtual one."""
+def _places(layout: Any, extent: int) -> list[int | None]:
+    """Return where each qubit goes, None for one that is left out."""
     if layout is None:
         return list(range(extent))
     given = layout.final_index_layout() if hasattr(layout, "final_index_layout") else layout
@@ -180,8 +184,9 @@ def _places(layout: Any, extent: int) -> list[int]:
             "Write apply_layout(observable, circuit.layout)."
         )
     needs = "apply_layout needs the places of qubits as integers"
-    places = [checked_count(place, 0, needs, QubitError) for place in given]
-    if len(set(places)) < len(places):
+    places = [None if x is None else checked_count(x, 0, needs, QubitError) for x in given]
+    kept = [place for place in places if place is not None]
+    if len(set(kept)) < len(kept):
         raise ObservableError(
             f"apply_layout needs a place of its own for every qubit, got {places}. "
             "Use the layout of the circuit that the observable is for."

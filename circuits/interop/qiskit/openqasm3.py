@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
+from math import isfinite
 from types import ModuleType
 from typing import Any
 
@@ -85,6 +86,12 @@ def _converted(program: Any, converter: ModuleType) -> QuantumCircuit:
             if isinstance(node, ast.Statement) and node.span is not None:
                 self.line, self.column = node.span.start_line, node.span.start_column
             return super().visit(node, context)
+
+        def _resolve_angle(self, node: Any, context: Any) -> Any:
+            angle = super()._resolve_angle(node, context)
+            if isinstance(angle, int | float) and not isfinite(angle):
+                raise ValueError(f"an angle needs a finite number, got {angle}")
+            return angle
 
     importer = Placing()
     try:

@@ -80,14 +80,14 @@ class _Writer:
         circuit = self.circuit
         qubits = [f"q[{k}]" for k in range(circuit.num_qubits)]
         body = [line for step in circuit.instructions for line in self._step(step, qubits)]
-        width = max(circuit.measured.values(), default=-1) + 1
+        width = max(circuit.measured, default=-1) + 1
         lines = ["OPENQASM 3.0;", 'include "stdgates.inc";', NOTE + json.dumps(self._note())]
         lines += [f"input float[64] {identifier};" for identifier in self.names]
         lines += self.definitions
         lines += [f"qubit[{circuit.num_qubits}] q;"] if circuit.num_qubits else []
         lines += [f"bit[{width}] c;"] if width else []
         lines += body
-        lines += [f"c[{clbit}] = measure q[{q}];" for q, clbit in circuit.measured.items()]
+        lines += [f"c[{clbit}] = measure q[{q}];" for clbit, q in circuit.measured.items()]
         return "\n".join(lines) + "\n"
 
     def _note(self) -> dict[str, Any]:  # Any: what JSON writes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from circuits.interop.qiskit.observables import observable_from_qiskit
 from circuits.sampling import Seed, draw, generator_of
 
 _PAULI_LETTERS = frozenset("IXYZ")
+_IN_ZERO = {"I": 1.0, "Z": 1.0, "0": 1.0, **dict.fromkeys("XY1", 0.0), **dict.fromkeys("+-rl", 0.5)}
+"""Expectation values of the letters in |0>."""
 
 # Any in this file: pubs in all the forms that Qiskit takes, and its untyped jobs.
 
@@ -101,11 +104,12 @@ class KetgradEstimator(_OnEngine, BaseEstimatorV2):
         return _job(self._run_pub, [EstimatorPub.coerce(pub, chosen) for pub in pubs])
 
     def _run_pub(self, pub: EstimatorPub) -> PubResult:
-        circuit = import_circuit(pub.circuit)
+        whole = import_circuit(pub.circuit)
+        circuit, used = whole.without_idle_qubits(), whole.used_qubits()
         asked = np.asarray(pub.observables)  # of dictionaries, label to coefficient
         shape = np.broadcast_shapes(asked.shape, pub.parameter_values.shape)
         columns, different = _distinct(asked)
-        observables = [observable_from_qiskit(_observable(terms)) for terms in different]
+        observables = [observable_from_qiskit(_observable(terms, used)) for terms in different]
         with ad.no_grad():
             found = circuit.expectation(observables, **self._given(circuit, pub.parameter_values))
         table = found.numpy().reshape(-1, len(observables))
@@ -175,16 +179,15 @@ class KetgradSampler(_OnEngine, BaseSamplerV2):
         return _job(self._run_pub, coerced)
 
     def _run_pub(self, pub: SamplerPub) -> SamplerPubResult:
-        circuit = import_circuit(pub.circuit)
+        circuit = import_circuit(pub.circuit).without_idle_qubits()
         options = self._given(circuit, pub.parameter_values)
         with ad.no_grad():
             found = circuit.probabilities(**options).numpy().reshape(-1, 1 << circuit.num_qubits)
         if len(found) != pub.parameter_values.size:  # nothing to bind: one state serves all
             found = np.broadcast_to(found, (pub.parameter_values.size, found.shape[1]))
         drawn = draw(found, pub.shots, self.seed).reshape(*pub.shape, pub.shots)
-        qubit_of = {clbit: qubit for qubit, clbit in circuit.measured.items()}
         arrays = {
-            name: BitArray.from_bool_array(_bits(drawn, clbits, qubit_of), order="little")
+            name: BitArray.from_bool_array(_bits(drawn, clbits, circuit.measured), order="little")
             for name, clbits in circuit.import_report.classical_registers.items()
         }
         described = {"circuit_metadata": pub.circuit.metadata}
@@ -214,9 +217,16 @@ def _distinct(asked: NDArray[np.object_]) -> tuple[NDArray[np.int64], list[dict[
     return np.array(places, np.int64).reshape(asked.shape), different
 
 
-def _observable(terms: dict[str, float]) -> SparsePauliOp | SparseObservable:
-    words = all(_PAULI_LETTERS.issuperset(label) for label in terms)
-    return (SparsePauliOp if words else SparseObservable).from_list(list(terms.items()))
+def _observable(terms: dict[str, float], used: Sequence[int]) -> SparsePauliOp | SparseObservable:
+    """Return the observable on the used qubits; the others are in |0>."""
+    places = set(used)
+    pairs = []
+    for label, coefficient in terms.items():
+        letters = label[::-1]
+        idle = prod([_IN_ZERO[x] for q, x in enumerate(letters) if q not in places])
+        pairs.append(("".join([letters[q] for q in reversed(used)]), coefficient * idle))
+    words = all(_PAULI_LETTERS.issuperset(label) for label, _ in pairs)
+    return (SparsePauliOp if words else SparseObservable).from_list(pairs, num_qubits=len(used))
 
 
 def _bits(

@@ -21,5 +21,17 @@ class Refusal(ConversionError):
         self.detail = detail
 
 
+class RefusedInstruction(ConversionError):
+    """What the import refused, with its place in words.
+
+    Attributes:
+        position: of the instruction in the circuit, -1 for the circuit itself.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
 class Unread(Refusal):
     """An expression that one way of reading could not read; another may."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 
 
@@ -17,10 +17,11 @@ class ImportReport:
         mapped: number of gates by our name.
         decomposed: number of instructions that their definition replaced, by Qiskit's name.
         ignored: number of instructions without effect on the state, by Qiskit's name and reason.
-        registers: the qubits of each quantum register.
+        registers: our qubits of each quantum register.
         classical_registers: the classical bits of each classical register.
         inputs: names of the symbols that became the elements of each Input, in order.
-        layout: after a transpilation, the physical qubit of each virtual one, else None.
+        places: where each qubit of Qiskit's circuit is in ours; None where it was left out.
+        layout: after a transpilation, where each virtual qubit is in ours, else None.
         undefined: Parameters of angles that have no value at 0, where no ``values`` were given.
 
     >>> report = ImportReport(
@@ -41,7 +42,8 @@ class ImportReport:
     registers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     classical_registers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    layout: tuple[int, ...] | None = None
+    places: tuple[int | None, ...] = ()
+    layout: tuple[int | None, ...] | None = None
     undefined: tuple[str, ...] = ()
 
     def rows(self) -> list[tuple[str, str, int, str]]:
@@ -49,7 +51,28 @@ class ImportReport:
         rows = [(name, "mapped", count, "") for name, count in self.mapped.items()]
         rows += [(name, "decomposed", count, "") for name, count in self.decomposed.items()]
         rows += [(name, "ignored", count, why) for (name, why), count in self.ignored.items()]
+        left_out = [q for q, place in enumerate(self.places) if place is None]
+        if left_out:
+            note = f"idle, in |0>: {_ranges(left_out)}"
+            rows.append(("qubit", "left out", len(left_out), note))
         return rows
+
+    def on_qubits(self, place: Mapping[int, int]) -> ImportReport:
+        """Return the report of a circuit that has some of the qubits alone.
+
+        Args:
+            place: where each qubit that is left stands now.
+        """
+
+        def moved(qubits: Iterable[int | None]) -> tuple[int | None, ...]:
+            return tuple([None if q is None else place.get(q) for q in qubits])
+
+        registers = {
+            name: tuple([place[q] for q in qubits if q in place])
+            for name, qubits in self.registers.items()
+        }
+        layout = None if self.layout is None else moved(self.layout)
+        return replace(self, registers=registers, places=moved(self.places), layout=layout)
 
     def __str__(self) -> str:
         table = [_HEADER, *self.rows()]
@@ -74,6 +97,21 @@ class ImportReport:
 _HEADER = ("instruction", "became", "count", "note")
 _SHOWN = 8
 """How many names a hint lists."""
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return rising numbers as text, those in a row as a range.
+
+    >>> _ranges([0, 1, 2, 5])
+    '0-2, 5'
+    """
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join([f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts])
 
 
 def _html_row(tag: str, cells: Iterable[object]) -> str:

@@ -40,16 +40,16 @@ def delay(walker: Walker, operation: Any, wires: Wires) -> None:
 
 
 def measure(walker: Walker, operation: Any, wires: Wires) -> None:
-    """Note where the qubit goes; no gate may follow on it."""
+    """Note what the classical bit reads; no gate may follow on the qubit."""
     (qubit,), (clbit,) = wires.qubits, wires.clbits
     _refuse_modified(walker, wires)
-    if qubit in walker.measured or clbit in walker.measured.values():
+    if clbit in walker.measured:
         raise Refusal(
-            "measurements at the end, each of one qubit to a classical bit of its own",
-            "Measure every qubit once, and use every classical bit once.",
-            f"to classical bit {clbit}",
+            "measurements at the end, each to a classical bit of its own",
+            "Use every classical bit once.",
+            f"to classical bit {clbit}, which a measurement before it wrote",
         )
-    walker.measured[qubit] = clbit
+    walker.measured[clbit] = qubit
 
 
 def reset(walker: Walker, operation: Any, wires: Wires) -> None:
@@ -75,7 +75,7 @@ def _refuse_modified(walker: Walker, wires: Wires) -> None:
 
 def _refuse_used(walker: Walker, wires: Wires, needs: str, remedy: str) -> None:
     _refuse_modified(walker, wires)
-    used = sorted((walker.touched | walker.measured.keys()).intersection(wires.qubits))
+    used = sorted(walker.touched.union(walker.measured.values()).intersection(wires.qubits))
     if used:
         raise Refusal(
             needs,

@@ -80,7 +80,7 @@ class Walker:
         self.steps: list[Step] = []
         self.phase = 0.0
         self.touched: set[int] = set()
-        self.measured: dict[int, int] = {}
+        self.measured: dict[int, int] = {}  # qubit by classical bit
         self.report = ImportReport("")
         self.trail: list[str] = []
         self.modified = False  # inside an annotated operation
@@ -204,7 +204,7 @@ class Walker:
         self.touched.update(targets, controls)
 
     def _refuse_measured(self, qubits: Sequence[int]) -> None:
-        touched = sorted(set(qubits) & self.measured.keys())
+        touched = sorted(set(qubits).intersection(self.measured.values()))
         if touched:
             raise Refusal(
                 "measurements at the end only",

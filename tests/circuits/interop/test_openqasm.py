@@ -45,3 +45,16 @@ def test_other_things_are_refused() -> None:
         to_qasm(BELL)
     with pytest.raises(ConversionError, match="got Circuit and 1"):
         to_qasm(Circuit(1), 1)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_two_bits_that_read_one_qubit_survive(version: int) -> None:
+    circuit = Circuit(2).h(0).measure([0, 1, 0], [2, 0, 1])
+    assert from_qasm(to_qasm(circuit, version)).measured == {2: 0, 0: 1, 1: 0}
+
+
+def test_refusal_in_version_2_names_the_line_behind_definitions_and_comments() -> None:
+    head = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[2]; creg c[2];\n'
+    text = head + "gate g a { h a; x a; } // no; } end\nh q;\nmeasure q -> c;\n  x q[1];\ng q[0];\n"
+    with pytest.raises(ConversionError, match=r"mid-circuit .* Look at line 7, column 3\."):
+        from_qasm(text)

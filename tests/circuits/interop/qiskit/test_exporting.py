@@ -90,7 +90,7 @@ def test_symbols_are_the_users_own_after_an_import() -> None:
 def test_measurements_and_name_are_kept() -> None:
     exported = to_qiskit(Circuit(2, "probe").h(0).measure([0, 1], [2, 0]))
     assert (exported.name, exported.num_clbits) == ("probe", 3)
-    assert from_qiskit(exported).measured == {0: 2, 1: 0}
+    assert from_qiskit(exported).measured == {2: 0, 0: 1}
 
 
 def test_trainable_matrix_enters_with_its_numbers() -> None:

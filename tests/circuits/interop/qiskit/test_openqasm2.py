@@ -27,7 +27,7 @@ def test_present_values_and_measurements_are_written() -> None:
     circuit = Circuit(2).rx(2 * t + 0.125, 0).measure([1, 0], [0, 2])
     again = from_qasm(to_qasm(circuit, 2))
     assert again.instructions[0].angles == (0.625,)
-    assert again.measured == {1: 0, 0: 2}
+    assert again.measured == {0: 1, 2: 0}
     assert circuit.parameters() == [t]
 
 

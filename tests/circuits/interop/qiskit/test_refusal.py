@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from circuits import ConversionError
+import numpy as np
+import pytest
+from qiskit import QuantumCircuit
+
+from circuits import ConversionError, from_qiskit
 from circuits.interop.qiskit.refusal import Refusal
 
 
@@ -15,3 +19,13 @@ def test_refusal_carries_its_parts() -> None:
         "a measurement",
     )
     assert str(refusal) == "needs gates. Remove it."
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), np.float32("inf")])
+def test_angle_that_is_no_finite_number_is_refused(value: float) -> None:
+    qc = QuantumCircuit(1)
+    qc.h(0)
+    qc.rz(value, 0)
+    with pytest.raises(ConversionError, match=r"finite angles, got .*'rz' at position 1") as caught:
+        from_qiskit(qc)
+    assert caught.value.position == 1

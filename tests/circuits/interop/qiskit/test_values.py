@@ -121,7 +121,7 @@ def test_file_keeps_symbols_values_and_inputs(tmp_path: Path) -> None:
     circuit.save_qpy(path)
     loaded = Circuit.load_qpy(path)
     assert loaded.name == "example"
-    assert loaded.measured == {1: 0}
+    assert loaded.measured == {0: 1}
     assert {p.name: p.item() for p in loaded.parameters()} == {"a": 0.4, "w[0]": 0.3}
     assert [(x.name, x.shape) for x in loaded.inputs] == [("x", (3,))]
     rows = np.random.default_rng(1).normal(size=(4, 3))
