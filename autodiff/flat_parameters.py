@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autodiff.backends.constants import Constants
 from autodiff.backends.interface import Array
 from autodiff.dtypes import DType
 from autodiff.modes import no_grad
@@ -20,11 +22,12 @@ from autodiff.tensors import Tensor
 # Any in this file: NumPy, or a module with its names.
 
 
-class FlatParameters:
+class FlatParameters(Constants):
     """The elements of Parameters, one after the other.
 
     Those of shape () are written together: there may be hundreds, each too small for an op of its
-    own. The others get memory of their own, so that a kept array keeps nothing else alive.
+    own. The others get memory of their own, so that a kept array keeps nothing else alive. A
+    launch that splits a vector is given this as an attribute.
 
     Args:
         parameters: at least one, all of one dtype and device.
@@ -32,7 +35,7 @@ class FlatParameters:
     Attributes:
         parameters: as a list.
         dtype: of all of them.
-        sizes: ``(P,)``, how many elements each has.
+        sizes: how many elements each has.
 
     Raises:
         ShapeError: one is a view that repeats elements, which no vector can give two values.
@@ -41,18 +44,23 @@ class FlatParameters:
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.parameters = list(parameters)
         self.dtype: DType = parameters[0].dtype
-        self.sizes = np.array([p.numel() for p in parameters], np.int64)
-        self._starts = np.cumsum(self.sizes) - self.sizes
+        self.sizes = [p.numel() for p in parameters]
+        beginnings = [0, *accumulate(self.sizes[:-1])]
         for p in parameters:
             if p._cell.strides is not None:
                 p._writable_storage("a vector of Parameters")
         cells = [p._cell for p in parameters]
-        single = np.array([cell.shape == () and cell.strides is None for cell in cells], bool)
+        single = [cell.shape == () and cell.strides is None for cell in cells]
         self._cells = cells
-        self._scalars = [cell for cell, flag in zip(cells, single, strict=True) if flag]
-        self._places = self._starts[single]
-        starts = zip(cells, self._starts.tolist(), self.sizes.tolist(), single, strict=True)
+        self._scalars = list(compress(cells, single))
+        starts = zip(cells, beginnings, self.sizes, single, strict=True)
         self._others = [(cell, slice(k, k + size)) for cell, k, size, flag in starts if not flag]
+        self._places = np.array(list(compress(beginnings, single)), np.int64)
+
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """Where the single numbers stand, if among others."""
+        return ("_places",) if self._scalars and self._others else ()
 
     def read(self) -> list[Array]:
         """Return the values, one array a Parameter."""

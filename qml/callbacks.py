@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from qml.errors import SettingError, StateDictError
 from qml.optim.base import StepCounts
-from qml.settings import choice, flag, real, whole
+from qml.settings import choice, flag, number, real, whole
+from qml.state_forms import check_mapping, is_same
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,18 @@ class EarlyStopping:
         Raises:
             StateDictError: the state of another one.
         """
-        changing = ("best", "bad_epochs", "best_values")
+        what, changing = "EarlyStopping: the state", ("best", "bad_epochs", "best_values")
+        check_mapping(what, state)
         wanted = {key: value for key, value in vars(self).items() if key not in changing}
         found = {key: value for key, value in state.items() if key not in changing}
-        if wanted != found or not all(key in state for key in changing):
+        if not is_same(found, wanted) or not state.keys() >= set(changing):
             raise StateDictError(
-                f"EarlyStopping needs the state of one with {wanted}, got {found}. Give the "
+                f"EarlyStopping needs the state of one with {wanted}, got {found!r:.200}. Give the "
                 "settings that were saved."
             )
+        number(f"{what}['best']", state["best"])
+        whole(0)(f"{what}['bad_epochs']", state["bad_epochs"])
+        if state["best_values"] is not None:
+            check_mapping(f"{what}['best_values']", state["best_values"])
         for key in changing:
             setattr(self, key, state[key])

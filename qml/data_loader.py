@@ -12,6 +12,7 @@ from autodiff import ShapeError
 from circuits.sampling import Seed, generator_of
 from qml.errors import SettingError, StateDictError
 from qml.settings import flag, whole
+from qml.state_forms import check_mapping, checked_generator, is_same
 
 
 class DataLoader:
@@ -117,17 +118,22 @@ class DataLoader:
             StateDictError: the state of a loader with other settings, or of another size.
         """
         own = self.state_dict()
+        check_mapping("DataLoader: the state", state)
         places = ("position", "start", "generator")
         wanted = {key: value for key, value in own.items() if key not in places}
         found = {key: value for key, value in state.items() if key not in places}
-        known = all(key in state for key in places) and 0 <= state["position"] < len(self)
-        if wanted != found or not known:
+        position = state.get("position")
+        known = isinstance(position, int) and 0 <= position < len(self)
+        if not is_same(found, wanted) or not known or not {"start", "generator"} <= state.keys():
             raise StateDictError(
-                f"DataLoader needs the state of a loader with {wanted}, got {found}. Make the "
-                "loader that was saved."
+                f"DataLoader needs the state of a loader with {wanted}, a position below "
+                f"{len(self)} and {list(places)}, got {found!r:.200} and {position!r:.40}. Make "
+                "the loader that was saved."
             )
+        for key in ("start", "generator"):
+            checked_generator(f"DataLoader: the state[{key!r}]", state[key], self._generator)
         self._generator.bit_generator.state = state["generator"]
-        self._position, self._start = state["position"], state["start"]
+        self._position, self._start = int(state["position"]), state["start"]
         self._resumed = state["position"] > 0
 
     def __repr__(self) -> str:

@@ -212,24 +212,26 @@ class Module:
             StateDictError: names that are missing or unexpected, values of another shape, or of a
                 dtype that does not cast (complex to real). The message lists them all.
         """
+        given = self._checked_state(state)
+        for name, tensor in self._named_values().items():
+            tensor.set_(given[name])
+
+    def _checked_state(self, state: Any) -> dict[str, NDArray[Any]]:
+        """Return the values of a state that fits this Module, or refuse it."""
         if not isinstance(state, Mapping):
             raise StateDictError(
                 f"{type(self).__name__} needs a state_dict, a mapping from names to values, got "
                 f"{type(state).__name__} {state!r:.60}. Give what state_dict() returned."
             )
         own = self._named_values()
-        given = {
-            name: value.numpy() if isinstance(value, Tensor) else np.asarray(value)
-            for name, value in state.items()
-        }
+        given = {name: _array_of(name, value) for name, value in state.items()}
         faults = _faults(own, given)
         if faults:
             raise StateDictError(
                 f"{type(self).__name__} needs the state_dict of a module like itself, got one with "
                 f"{'; '.join(faults)}. Make the module that was saved."
             )
-        for name, tensor in own.items():
-            tensor.set_(given[name])
+        return given
 
     # -- what it looks like ----------------------------------------------------------------------
 
@@ -271,6 +273,19 @@ def _parameters_in(name: str, value: Any) -> Iterator[tuple[str, Parameter]]:
 
 def _joined(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
+
+
+def _array_of(name: str, value: Any) -> NDArray[Any]:
+    """Return a value as an array, or refuse what has rows of several lengths."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise StateDictError(
+            f"the value of {name} needs an array, got {value!r:.60}: {error}. Give what "
+            "state_dict() returned."
+        ) from error
 
 
 def _faults(own: Mapping[str, Tensor], given: Mapping[str, NDArray[Any]]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autodiff import AutodiffError
 from qml.errors import StateDictError
 from qml.fingerprints import model_fingerprint
 from qml.module import Module
+from qml.state_forms import check_form, check_mapping, checked_generator, is_same
 
 # Any in this file: states are nested plain values and arrays.
 State = dict[str, Any]
@@ -79,11 +79,17 @@ def load_training_state(state: Mapping[str, Any], model: Module, **parts: Statef
     _check_fingerprint(state["fingerprint"], before["fingerprint"])
     for name in ("trainable", "requires_grad", "generators", "parts"):
         _check_names(f"the state's {name!r}", state[name], before[name])
+    for name in ("trainable", "requires_grad"):
+        check_form(f"the state's {name!r}", state[name], before[name])
+    for name, generator in named_generators(model):
+        checked_generator(f"the state of generator {name}", state["generators"][name], generator)
+    finished = False
     try:
         _install(state, model, parts)
-    except (AutodiffError, ValueError, TypeError, KeyError):
-        _install(before, model, parts)
-        raise
+        finished = True
+    finally:
+        if not finished:
+            _install(before, model, parts)
 
 
 def named_generators(model: Module) -> list[tuple[str, np.random.Generator]]:
@@ -96,7 +102,8 @@ def named_generators(model: Module) -> list[tuple[str, np.random.Generator]]:
     ]
 
 
-def _check_names(what: str, given: Mapping[str, Any], own: State) -> None:
+def _check_names(what: str, given: Any, own: State) -> None:
+    check_mapping(what, given)
     if given.keys() != own.keys():
         raise StateDictError(
             f"{what} needs {sorted(own)}, got {sorted(given)}. Name what was saved; for the values "
@@ -104,8 +111,9 @@ def _check_names(what: str, given: Mapping[str, Any], own: State) -> None:
         )
 
 
-def _check_fingerprint(saved: Mapping[str, str], own: Mapping[str, str]) -> None:
-    differing = [name for name in {**own, **saved} if saved.get(name) != own.get(name)]
+def _check_fingerprint(saved: Any, own: Mapping[str, str]) -> None:
+    check_mapping("the state's 'fingerprint'", saved)
+    differing = [k for k in {**own, **saved} if not is_same(saved.get(k), own.get(k))]
     if differing:
         raise StateDictError(
             f"resuming needs the model that was saved, got one that differs in "

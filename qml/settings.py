@@ -22,7 +22,7 @@ def real(low: float = -inf, below: float = inf) -> Check:
 
     def check(what: str, value: Any) -> float:
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not number or not isfinite(value) or not low <= value < below:
+        if not number or not _is_finite(value) or not low <= value < below:
             limits = f" of at least {low:g}" if low > -inf else ""
             limits += f" and below {below:g}" if below < inf else ""
             raise SettingError(
@@ -34,16 +34,33 @@ def real(low: float = -inf, below: float = inf) -> Check:
 
 
 def whole(low: int) -> Check:
-    """Make a check for an integer of at least ``low``."""
+    """Make a check for an integer of at least ``low`` that 64 bits hold."""
 
     def check(what: str, value: Any) -> int:
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+        number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not number or not low <= value < 1 << 63:
             raise SettingError(
-                f"{what} needs an integer of at least {low}, got {value!r}. Choose one."
+                f"{what} needs an integer of at least {low}, got {value!r:.60}. Choose one."
             )
         return int(value)
 
     return check
+
+
+def number(what: str, value: Any) -> float:
+    """Check for a real number, which may be infinite or NaN."""
+    real_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real_number or (isinstance(value, numbers.Integral) and not _is_finite(value)):
+        raise SettingError(f"{what} needs a number, got {value!r:.60}. Give one.")
+    return float(value)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a float holds a number; there are integers beyond."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
 
 
 def flag(what: str, value: Any) -> bool:
@@ -91,7 +108,7 @@ def floating(*accepted: DType) -> Check:
     def check_floating(what: str, value: Any) -> DType:
         try:
             found = np.dtype(value)
-        except TypeError:
+        except (TypeError, ValueError):
             found = np.dtype(object)
         if found not in accepted:
             names = " or ".join([", ".join(map(str, accepted[:-1])), str(accepted[-1])])

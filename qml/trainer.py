@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from qml.optim.schedules import ClosedForm
 from qml.progress import progress_bar
 from qml.resuming import load_training_state, training_state
 from qml.settings import choice, optional, whole
+from qml.training_progress import TrainingProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,34 +39,6 @@ if TYPE_CHECKING:
 Batch = Sequence[Any]
 Data = DataLoader | Sequence[Batch]
 Metric = Callable[[Any, Any], float]
-
-
-@dataclass
-class _Progress:
-    """Where a training stands; everything here goes into checkpoints.
-
-    Attributes:
-        epoch: finished epochs.
-        batch: finished batches of the present epoch.
-        step: finished steps.
-        samples: of the present epoch so far.
-        sums: of its values, weighted by samples.
-        history: what is returned.
-    """
-
-    epoch: int = 0
-    batch: int = 0
-    step: int = 0
-    samples: int = 0
-    sums: dict[str, float] = field(default_factory=dict)
-    history: History = field(default_factory=History)
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> _Progress:
-        """Undo ``asdict``."""
-        history = state["history"]
-        epochs = [EpochRecord(**record) for record in history["epochs"]]
-        return cls(**{**state, "history": History(**{**history, "epochs": epochs})})
 
 
 def _check_fit_together(model: Module, optimizer: Optimizer, loss: object) -> None:
@@ -196,7 +168,7 @@ class Trainer:
                 f"Trainer.fit needs at least one batch, and a checkpoint path to resume from, got "
                 f"{len(data)} batches and {self.checkpoint}. Check the loader, and give checkpoint."
             )
-        progress = self._restored(data) if resume else _Progress()
+        progress = self._restored(data) if resume else TrainingProgress()
         history = progress.history
         if history.stopped not in ("early stopping", "callback"):
             history.stopped = ""
@@ -217,7 +189,7 @@ class Trainer:
         return history
 
     def _epoch(
-        self, progress: _Progress, data: Data, validation: Data | None
+        self, progress: TrainingProgress, data: Data, validation: Data | None
     ) -> Iterator[StepRecord]:
         """Make the steps that are left of an epoch, and what is due after them."""
         started = time.perf_counter()
@@ -238,7 +210,7 @@ class Trainer:
                 self._save(progress, data)
             yield record
 
-    def _step(self, progress: _Progress, batch: Batch) -> StepRecord:
+    def _step(self, progress: TrainingProgress, batch: Batch) -> StepRecord:
         inputs, targets = (batch, None) if self.loss is None else (batch[:-1], batch[-1])
         seen: list[tuple[Any, Tensor]] = []
 
@@ -274,7 +246,7 @@ class Trainer:
         return values
 
     def _end_epoch(
-        self, progress: _Progress, lr: float, validation: Data | None, seconds: float
+        self, progress: TrainingProgress, lr: float, validation: Data | None, seconds: float
     ) -> None:
         values = {name: total / progress.samples for name, total in progress.sums.items()}
         if validation is not None:
@@ -302,7 +274,7 @@ class Trainer:
         elif isinstance(self.schedule, ClosedForm):
             self.schedule.step()
 
-    def _end(self, progress: _Progress, data: Data) -> None:
+    def _end(self, progress: TrainingProgress, data: Data) -> None:
         """Save the last state, and say what an interruption left."""
         history, stopping = progress.history, self.early_stopping
         history.stopped = history.stopped or "finished"
@@ -355,24 +327,36 @@ class Trainer:
             "early_stopping": self.early_stopping,
         }
 
-    def _save(self, progress: _Progress, data: Data) -> None:
+    def _save(self, progress: TrainingProgress, data: Data) -> None:
         assert self.checkpoint is not None
         training = training_state(self.model, **self._parts(data))
-        save({"training": training, "progress": asdict(progress)}, self.checkpoint)
+        save({"training": training, "progress": progress.state_dict()}, self.checkpoint)
 
-    def _restored(self, data: Data) -> _Progress:
+    def _restored(self, data: Data) -> TrainingProgress:
         assert self.checkpoint is not None
         if not self.checkpoint.exists():
-            return _Progress()
+            return TrainingProgress()
         state = load(self.checkpoint)
         if not isinstance(state, dict) or state.keys() != {"training", "progress"}:
             raise CheckpointError(
                 f"{self.checkpoint} needs a checkpoint that a Trainer wrote, got another state. "
                 "Load it with qml.load."
             )
-        progress = _Progress.of(state["progress"])
+        progress = TrainingProgress.of(state["progress"], len(data))
+        self._check_best_values(state["training"])
         load_training_state(state["training"], self.model, **self._parts(data))
         return progress
+
+    def _check_best_values(self, training: Any) -> None:
+        """Refuse values to go back to at the end that do not fit the model."""
+        if self.early_stopping is None:
+            return
+        part: Any = training
+        for name in ("parts", "early_stopping"):
+            part = part.get(name) if isinstance(part, Mapping) else None
+        best = part.get("best_values") if isinstance(part, Mapping) else None
+        if best is not None:
+            self.model._checked_state(best)
 
 
 @contextmanager

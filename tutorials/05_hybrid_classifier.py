@@ -133,7 +133,7 @@ for label, name, colour in ((0, "malignant", "C2"), (1, "benign", "C0")):
     right.hist(test_logits[test_y == label], bins, alpha=0.7, label=name, color=colour)
 right.axvline(0.0, color="0.3", linewidth=1)
 right.set(xlabel="logit", ylabel="patients", title="Test set: right of the line is called benign")
-right.legend(frameon=False, loc="upper center")
+right.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.1, 1.0))
 plt.show()
 
 # %% [markdown]

@@ -99,6 +99,7 @@ class Optimizer(ABC):
         return {
             "optimizer": type(self).__name__,
             "settings": dict(self._settings),
+            "initial_lr": self.initial_lr,
             "state": self._state(),
         }
 
@@ -119,15 +120,17 @@ class Optimizer(ABC):
                 "Give what state_dict() returned."
             )
         kind = state.get("optimizer")
-        if kind != own or not {"settings", "state"} <= state.keys():
+        known = isinstance(kind, str) and kind == own
+        if not known or not {"settings", "state"} <= state.keys():
             raise StateDictError(
-                f"{own} needs the state_dict of a {own}, got that of {kind!r} with keys "
-                f"{sorted(state)}. Make the optimizer that was saved."
+                f"{own} needs the state_dict of a {own}, got that of {kind!r:.40} with keys "
+                f"{list(state)}. Make the optimizer that was saved."
             )
         settings = self._checked_settings(state["settings"])
+        given = state.get("initial_lr", settings["lr"])  # older states lack it
+        initial_lr = self.checks["lr"](f"{own}: initial_lr", given)
         self._set_state(state["state"])
-        self._settings = settings
-        self.initial_lr = settings["lr"]
+        self._settings, self.initial_lr = settings, initial_lr
 
     def _state(self) -> Any:
         """Return a copy of what the next step depends on, beside settings and values: nothing."""
@@ -135,7 +138,7 @@ class Optimizer(ABC):
 
     def _set_state(self, saved: Any) -> None:
         """Take over what ``_state`` gave, or raise StateDictError and change nothing."""
-        if saved != {}:
+        if not isinstance(saved, dict) or saved:
             raise StateDictError(
                 f"{type(self).__name__} needs an empty state, got {saved!r:.80}. It has none."
             )
@@ -143,7 +146,7 @@ class Optimizer(ABC):
     def _checked_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         own = type(self).__name__
         if not isinstance(settings, Mapping) or settings.keys() != self.checks.keys():
-            found = sorted(settings) if isinstance(settings, Mapping) else settings
+            found = list(settings) if isinstance(settings, Mapping) else settings
             raise StateDictError(
                 f"{own} needs the settings {sorted(self.checks)}, got {found!r:.200}. "
                 "Give what state_dict() returned."

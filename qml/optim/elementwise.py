@@ -14,6 +14,8 @@ from autodiff.backends.interface import Array
 from qml.errors import StateDictError
 from qml.optim.base import Closure, Optimizer, StepCounts, loss_of
 from qml.optim.flat import Group, Operands, Work, group_parameters
+from qml.settings import whole
+from qml.state_forms import check_form
 
 # Any in this file: settings and state, as in ``base``.
 
@@ -103,16 +105,12 @@ class ElementwiseOptimizer(Optimizer):
 
     def _check_state(self, saved: Any) -> None:
         own = self._state()
-        if len(saved) != len(own):
+        if not isinstance(saved, list | tuple) or len(saved) != len(own):
             raise StateDictError(
-                f"{type(self).__name__} needs the state of {len(own)} Parameters, got that of "
-                f"{len(saved)}. Load it into an optimizer of the same Parameters."
+                f"{type(self).__name__} needs the state of {len(own)} Parameters, got "
+                f"{saved!r:.80}. Load it into an optimizer of the same Parameters."
             )
         for k, (entry, present) in enumerate(zip(saved, own, strict=True)):
-            shapes = {name: np.shape(value) for name, value in entry.items()}
-            wanted = {name: np.shape(value) for name, value in present.items()}
-            if shapes != wanted:
-                raise StateDictError(
-                    f"the state of Parameter {k} needs the shapes {wanted}, got {shapes}. "
-                    "Load it into an optimizer of the same Parameters."
-                )
+            what = f"the state of Parameter {k}"
+            check_form(what, entry, present)
+            whole(0)(f"{what}['step']", entry["step"])

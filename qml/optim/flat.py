@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Parameter
+from autodiff.backends.constants import Constants
 from autodiff.backends.interface import Array
 from autodiff.device import backend_of
 from autodiff.dtypes import real_dtype
@@ -30,6 +31,7 @@ class Work:
         state: ``(N,)`` arrays by name; a formula replaces them.
         steps: ``(P,)``, the number of this step for each parameter, from 1 on.
         sizes: ``(P,)``, how many of the N elements each parameter has.
+        send: copies numbers of the host to where the values live, and counts that.
     """
 
     xp: Any  # Any: a module
@@ -38,13 +40,14 @@ class Work:
     state: dict[str, Array]
     steps: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    send: Callable[[NDArray[Any]], Array]
 
     def spread(self, numbers: NDArray[np.float64]) -> float | Array:
         """Return one number a parameter as a factor of the elements."""
         if (numbers == numbers[0]).all():
             return float(numbers[0])  # a Python number never widens float32
         elements = np.repeat(numbers, self.sizes)
-        return self.xp.asarray(elements, dtype=real_dtype(self.values.dtype))
+        return self.send(elements.astype(real_dtype(self.values.dtype)))
 
 
 #: Returns the new values, and leaves the new state in ``work.state``.
@@ -65,6 +68,30 @@ class Operands(NamedTuple):
     cuts: list[slice]
 
 
+class Choice(Constants):
+    """Parameters that a step updates.
+
+    Args:
+        group: whose they are.
+        chosen: ``(P,)``, which of them.
+
+    Attributes:
+        flat: the chosen ones.
+        where: their elements of the group's state.
+    """
+
+    def __init__(self, group: Group, chosen: NDArray[np.bool_]) -> None:
+        self.flat = FlatParameters(list(compress(group.parameters, chosen.tolist())))
+        self.where: slice | NDArray[np.int64] = slice(None)
+        if not chosen.all():
+            self.where = np.flatnonzero(np.repeat(chosen, group.sizes))
+
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """What a step and ``forget`` need."""
+        return ("flat",) if isinstance(self.where, slice) else ("flat", "where")
+
+
 class Group:
     """Parameters of one dtype and device, and what an optimizer remembers of them.
 
@@ -80,7 +107,7 @@ class Group:
         self.backend = backend_of(first.device)
         self.sizes = np.array([p.numel() for p in parameters], np.int64)
         self.ends = np.cumsum(self.sizes)
-        self._choices: dict[bytes, FlatParameters] = {}
+        self._choices: dict[bytes, Choice] = {}
         self.steps = np.zeros(len(parameters), np.int64)
         dtypes = {
             name: real_dtype(first.dtype) if real else first.dtype for name, real in slots.items()
@@ -99,7 +126,7 @@ class Group:
         """Return what a step of parameters that have a gradient reads; changes nothing."""
         if not chosen.any():
             return Operands([], [], [])
-        picked = self._picked(chosen)
+        picked = self._choice(chosen).flat
         pieces = gradient_pieces(picked.parameters)
         return Operands(
             picked.read(),
@@ -112,9 +139,10 @@ class Group:
         backend = self.backend
         arrays = [*self.state.values(), *operands.grads, *operands.values]
         run, kind = self._launched(chosen, operands.cuts, rule), backend.storage_classes[0]
-        made = backend.launch(run, arrays, {}, "optimizer_step", kind)
+        choice = self._choice(chosen)
+        made = backend.launch(run, arrays, {"choice": choice}, "optimizer_step", kind)
         count = len(self.state)
-        self._picked(chosen).write(made[count:])
+        choice.flat.write(made[count:])
         for name, buffer in zip(self.state, made, strict=False):
             self.state[name] = backend.own(buffer)
         self.steps[chosen] += 1
@@ -123,31 +151,32 @@ class Group:
         self, chosen: NDArray[np.bool_], cuts: Sequence[slice], rule: Formula
     ) -> Callable[..., Any]:
         """Return what a launch runs: state, gradients and values to new state and new values."""
-        picked, where = self._picked(chosen), self._elements(chosen)
-        names, steps = list(self.state), self.steps[chosen] + 1
+        names, steps, sizes = list(self.state), self.steps[chosen] + 1, self.sizes[chosen]
         count, end = len(names), len(names) + len(cuts)
 
-        def run(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+        def run(xp: Any, *arrays: Array, choice: Choice) -> tuple[Array, ...]:
+            where = choice.where
             state = dict(zip(names, arrays[:count], strict=True))
             pieces = zip(arrays[count:end], cuts, strict=True)
             grads = flat_elements(xp, [a.reshape(-1)[cut] for a, cut in pieces])
-            values = picked.join(xp, arrays[end:])
+            values = choice.flat.join(xp, arrays[end:])
             chosen_state = {k: v[where] for k, v in state.items()}
-            work = Work(xp, values, grads, chosen_state, steps, picked.sizes)
+            work = Work(xp, values, grads, chosen_state, steps, sizes, self.backend.send)
             updated = rule(work)
             replaced = [_replaced(xp, state[k], where, work.state[k]) for k in names]
-            return (*replaced, *picked.split(updated))
+            return (*replaced, *choice.flat.split(updated))
 
         return run
 
     def forget(self, chosen: NDArray[np.bool_]) -> None:
         """Reset the state of some parameters."""
         if self.steps[chosen].any():
-            where = self._elements(chosen)
+            backend, attrs = self.backend, {"choice": self._choice(chosen)}
             for name, buffer in self.state.items():
-                copy = self.backend.writable_copy(buffer)
-                copy[where] = 0
-                self.state[name] = self.backend.own(copy)
+                kind = backend.storage_class(buffer)
+                self.state[name] = backend.own(
+                    backend.launch(_cleared, [buffer], attrs, "forget_state", kind)
+                )
             self.steps[chosen] = 0
 
     def saved(self, position: int) -> dict[str, NDArray[Any]]:
@@ -166,19 +195,21 @@ class Group:
             flat = np.concatenate(parts).astype(buffer.dtype)
             self.state[name] = self.backend.from_host(flat)
 
-    def _picked(self, chosen: NDArray[np.bool_]) -> FlatParameters:
+    def _choice(self, chosen: NDArray[np.bool_]) -> Choice:
         """Return the chosen parameters; most steps choose those of the step before."""
         key = chosen.tobytes()
         if key not in self._choices:
-            flat = FlatParameters(list(compress(self.parameters, chosen.tolist())))
-            self._choices = {key: flat}
+            self._choices = {key: Choice(self, chosen)}
         return self._choices[key]
 
-    def _elements(self, chosen: NDArray[np.bool_]) -> slice | NDArray[np.bool_]:
-        return slice(None) if chosen.all() else np.repeat(chosen, self.sizes)
+
+def _cleared(xp: Any, whole: Array, choice: Choice) -> Array:
+    result = xp.array(whole)
+    result[choice.where] = 0
+    return result
 
 
-def _replaced(xp: Any, whole: Array, where: slice | NDArray[np.bool_], part: Array) -> Array:
+def _replaced(xp: Any, whole: Array, where: slice | NDArray[np.int64], part: Array) -> Array:
     """Return a buffer with some elements replaced; its dtype stays."""
     if isinstance(where, slice):
         return part.astype(whole.dtype, copy=False)

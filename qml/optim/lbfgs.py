@@ -14,6 +14,7 @@ from qml.optim.base import Closure, Optimizer, StepCounts, required_closure
 from qml.optim.line_search import LineSearch, Point
 from qml.optim.real_vector import RealVector, RealVectorArray
 from qml.settings import Check, choice, optional, real, whole
+from qml.state_forms import check_form, check_list, check_mapping
 
 # Any in this file: settings and state, as in ``base``.
 
@@ -186,25 +187,34 @@ class LBFGS(Optimizer):
         return {entry.name: getattr(memory, entry.name) for entry in fields(memory)}
 
     def _set_state(self, saved: Any) -> None:
-        names = [entry.name for entry in fields(Memory)]
+        what, names = "LBFGS: the state", [entry.name for entry in fields(Memory)]
+        check_mapping(what, saved)
         if sorted(saved) != sorted(names):
             raise StateDictError(
                 f"LBFGS needs a state of {names}, got {sorted(saved)}. Save it again."
             )
-        members = [int(k) for k in saved["members"]]
-        known = all(0 <= k < len(self.parameters) for k in members)
-        size = RealVector([self.parameters[k] for k in members]).size if known else -1
-        vectors = [saved["move"], saved["gradient"]] if saved["iterations"] else []
-        shapes = {np.shape(v) for v in [*saved["moves"], *saved["changes"], *vectors]}
-        if not known or shapes - {(size,)} or len(saved["moves"]) != len(saved["changes"]):
+        for name in ("members", "moves", "changes"):
+            check_list(f"{what}[{name!r}]", saved[name])
+        count = whole(0)
+        members = [count(f"{what}['members']", k) for k in saved["members"]]
+        known = all(k < len(self.parameters) for k in members)
+        if not known or len(set(members)) < len(members):
             raise StateDictError(
-                f"LBFGS needs the state of its own Parameters, got members {members} and vectors "
-                f"of shapes {sorted(shapes)}. Load it into an optimizer of the same Parameters."
+                f"LBFGS needs the state of its own {len(self.parameters)} Parameters, got members "
+                f"{members}. Load it into an optimizer of the same Parameters."
             )
+        iterations, evaluations = [count(what, saved[x]) for x in ("iterations", "evaluations")]
+        size = RealVector([self.parameters[k] for k in members]).size
+        vector = np.zeros(size)
+        check_form(f"{what}['moves']", saved["moves"], [vector] * len(saved["moves"]))
+        check_form(f"{what}['changes']", saved["changes"], [vector] * len(saved["moves"]))
+        last = vector if iterations else np.zeros(0)
+        for name in ("move", "gradient"):
+            check_form(f"{what}[{name!r}]", saved[name], last)
         self._memory = Memory(
             members,
-            int(saved["iterations"]),
-            int(saved["evaluations"]),
+            iterations,
+            evaluations,
             [np.array(v, np.float64) for v in saved["moves"]],
             [np.array(v, np.float64) for v in saved["changes"]],
             np.array(saved["move"], np.float64),

@@ -8,7 +8,7 @@ from typing import ClassVar
 from autodiff import Tensor
 from qml.optim.base import Optimizer
 from qml.optim.schedule import Schedule
-from qml.settings import Check, above, choice, real, whole
+from qml.settings import Check, above, choice, number, optional, real, whole
 
 
 class ReduceLROnPlateau(Schedule):
@@ -50,7 +50,12 @@ class ReduceLROnPlateau(Schedule):
         "min_lr": real(0.0),
         "eps": real(0.0),
     }
-    state_names = ("lr", "best", "bad_steps", "cooling")
+    state_checks: ClassVar[Mapping[str, Check]] = {
+        "lr": real(0.0),
+        "best": optional(number),
+        "bad_steps": whole(0),
+        "cooling": whole(0),
+    }
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from qml.errors import SettingError, StateDictError
 from qml.optim.base import Optimizer
 from qml.settings import Check
+from qml.state_forms import check_mapping, is_same
 
 # Any in this file: settings and state are plain values; each schedule's checks say which.
 
@@ -27,8 +28,8 @@ class Schedule(ABC):
     checks: ClassVar[Mapping[str, Check]] = {}
     """What each setting must be."""
 
-    state_names: ClassVar[tuple[str, ...]]
-    """The attributes that a state consists of."""
+    state_checks: ClassVar[Mapping[str, Check]]
+    """The attributes that a state consists of, and what each must be."""
 
     def __init__(self, optimizer: Optimizer, settings: Mapping[str, Any]) -> None:
         own = type(self).__name__
@@ -47,7 +48,7 @@ class Schedule(ABC):
         return {
             "schedule": type(self).__name__,
             "settings": dict(self._settings),
-            "state": {name: getattr(self, name) for name in self.state_names},
+            "state": {name: getattr(self, name) for name in self.state_checks},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -55,23 +56,43 @@ class Schedule(ABC):
 
         Raises:
             StateDictError: another kind, or other settings; nothing is changed.
+            SettingError: a state out of range; nothing is changed.
         """
-        own = self.state_dict()
+        own, name = self.state_dict(), type(self).__name__
+        what = f"{name}: the state_dict"
+        check_mapping(what, state)
         for key in ("schedule", "settings"):
-            if state.get(key) != own[key]:
+            if not is_same(state.get(key), own[key]):
                 raise StateDictError(
-                    f"{type(self).__name__} needs a state_dict with {key} {own[key]!r}, got "
-                    f"{state.get(key)!r}. Make the schedule that was saved."
+                    f"{name} needs a state_dict with {key} {own[key]!r}, got "
+                    f"{state.get(key)!r:.200}. Make the schedule that was saved."
                 )
-        saved = state.get("state", {})
-        if saved.keys() != own["state"].keys():
+        check_mapping(f"{what}['state']", state.get("state"))
+        if state["state"].keys() != own["state"].keys():
             raise StateDictError(
-                f"{type(self).__name__} needs a state of {sorted(own['state'])}, got "
-                f"{sorted(saved)}. Save it with state_dict()."
+                f"{name} needs a state of {sorted(own['state'])}, got "
+                f"{sorted(state['state'])}. Save it with state_dict()."
             )
-        for name, value in saved.items():
-            setattr(self, name, value)
-        self._set()
+        self._take_over(
+            {x: check(f"{name}: {x}", state["state"][x]) for x, check in self.state_checks.items()}
+        )
+
+    def _take_over(self, saved: Mapping[str, Any]) -> None:
+        """Set attributes and rate, or change nothing."""
+        before = {name: getattr(self, name) for name in self.state_checks}
+        vars(self).update(saved)
+        finished = False
+        try:
+            self._set()
+            finished = True
+        except OverflowError as error:
+            raise StateDictError(
+                f"{type(self).__name__} needs a state with a finite rate, got {saved!r:.200}. "
+                "Save it with state_dict()."
+            ) from error
+        finally:
+            if not finished:
+                vars(self).update(before)
 
     @abstractmethod
     def _set(self) -> None:

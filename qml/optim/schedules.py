@@ -27,7 +27,7 @@ class ClosedForm(Schedule):
         SettingError: no optimizer, or a setting outside its range.
     """
 
-    state_names = ("initial_lr", "steps")
+    state_checks: ClassVar[Mapping[str, Check]] = {"initial_lr": real(0.0), "steps": whole(0)}
 
     def __init__(self, optimizer: Optimizer, settings: Mapping[str, Any]) -> None:
         super().__init__(optimizer, settings)

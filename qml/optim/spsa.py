@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autodiff import Parameter
-from qml.errors import StateDictError
 from qml.optim.base import Closure, Optimizer, StepCounts, required_closure
 from qml.optim.real_vector import RealVector
 from qml.settings import Check, above, real, whole
+from qml.state_forms import check_form, checked_generator
 
 # Any in this file: settings and state, as in ``base``.
 
@@ -120,15 +120,8 @@ class SPSA(Optimizer):
         return {"steps": self._steps, "generator": self._generator.bit_generator.state}
 
     def _set_state(self, saved: Any) -> None:
-        if sorted(saved) != ["generator", "steps"]:
-            raise StateDictError(
-                f"SPSA needs a state of generator and steps, got {sorted(saved)}. Save it again."
-            )
-        generator = np.random.default_rng(0)
-        try:
-            generator.bit_generator.state = saved["generator"]
-        except (TypeError, ValueError, KeyError) as error:
-            raise StateDictError(
-                f"SPSA needs a generator's state, got {saved['generator']!r:.80}. {error}"
-            ) from error
-        self._generator, self._steps = generator, int(saved["steps"])
+        what = "SPSA: the state"
+        check_form(what, saved, self._state())
+        generator = checked_generator(f"{what}['generator']", saved["generator"], self._generator)
+        steps = whole(0)(f"{what}['steps']", saved["steps"])
+        self._generator, self._steps = generator, steps

@@ -252,8 +252,11 @@ def test_saved_state_stays_what_it_is() -> None:
 FOREIGN = [
     (lambda s: s | {"optimizer": "SGD"}, "Adam needs the state_dict of a Adam, got that of 'SGD'"),
     (lambda s: {"optimizer": "Adam"}, r"with keys \['optimizer'\]"),
-    (lambda s: s | {"state": s["state"][:1]}, "needs the state of 2 Parameters, got that of 1"),
-    (lambda s: s | {"state": s["state"][::-1]}, r"Parameter 0 needs the shapes .*\(2,\)"),
+    (lambda s: s | {"state": s["state"][:1]}, r"needs the state of 2 Parameters, got \["),
+    (
+        lambda s: s | {"state": s["state"][::-1]},
+        r"Parameter 0\['exp_avg'\] needs an array of shape \(2,\)",
+    ),
     (lambda s: s | {"settings": {"lr": 0.1}}, "Adam needs the settings"),
     (lambda s: s | {"settings": s["settings"] | {"lr": -1.0}}, "Adam: lr needs a finite number"),
 ]

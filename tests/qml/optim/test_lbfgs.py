@@ -257,9 +257,9 @@ def test_missing_closure_is_refused() -> None:
 
 FOREIGN = [
     ({"members": [0, 7]}, r"got members \[0, 7\]"),
-    ({"members": [0]}, r"vectors of shapes \[\(3,\)\]"),
-    ({"moves": []}, "needs the state of its own Parameters"),
-    ({"move": np.zeros(2)}, r"\(2,\), \(3,\)"),
+    ({"members": [0]}, r"'moves'\]\[0\] needs an array of shape \(2,\) .*, got shape \(3,\)"),
+    ({"moves": []}, r"'changes'\] needs a list of 0"),
+    ({"move": np.zeros(2)}, r"'move'\] needs an array of shape \(3,\) .*, got shape \(2,\)"),
 ]
 
 
