@@ -18,7 +18,7 @@ from circuits.audit_report import Fault
 from circuits.binding import Binding, bind
 from circuits.circuit import Circuit
 from circuits.compiled_observables import compile_observables
-from circuits.dense import Spectra, apply_steps, fixed_matrix, matrix_by_function, matrix_on_tape
+from circuits.dense import apply_steps, fixed_matrix, matrix_by_function, matrix_on_tape
 from circuits.drawing.expressions import angle_text, leaf_names
 from circuits.engines.base import Engine
 from circuits.engines.registry import get_engine
@@ -27,7 +27,7 @@ from circuits.occurrences import Occurrence, symbolic_angles
 from circuits.parameter_shift import slot_rules
 from circuits.plan.light_cone import observed
 from circuits.plan.memory import require_memory
-from circuits.plan.steps import ComplexArray, Plan, RealArray, Step
+from circuits.plan.steps import ComplexArray, Plan, RealArray, Spectra, Step
 from circuits.plan.terms import Terms
 
 _H = 2e-3

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from autodiff.backends.constants import SentConstants
 from autodiff.backends.interface import Backend, HostArray, Stats
 from autodiff.backends.launch_scope import LaunchScope
 from autodiff.backends.raw_modules import (
@@ -133,6 +134,7 @@ class CupyBackend(Backend):
         self.stats = Stats()
         self.kernel_launches: Counter[str] = Counter()
         self._scope = LaunchScope(lambda: self.stats.add(launches=1))
+        self._constants = SentConstants(self.send)
         self._modules: dict[tuple[Source, tuple[str, ...]], CupyModule] = {}
         self._captures = threading.local()
 
@@ -224,7 +226,7 @@ class CupyBackend(Backend):
     ) -> Any:
         with self.active(), self.graph():
             arrays = [self._operand(x) for x in operands]
-            result = forward(self.xp, *arrays, **attrs)
+            result = forward(self.xp, *arrays, **self._constants.in_place_of(attrs))
             if isinstance(result, tuple):
                 return tuple([self._result(value, arrays) for value in result])
             return self._result(result, arrays)
@@ -257,21 +259,25 @@ class CupyBackend(Backend):
                 self._modules[key] = CupyModule(self, source, instances)
         return self._modules[key]
 
-    @property
+    @cached_property
     def limits(self) -> DeviceLimits:
-        cp = self.xp
+        # Once: the driver takes longer for these than a small circuit's gradient does.
         with self.active():
-            free, total = cp.cuda.runtime.memGetInfo()
-            free += cp.get_default_memory_pool().free_bytes()
-        properties = cp.cuda.runtime.getDeviceProperties(self.ordinal)
+            _, total = self.xp.cuda.runtime.memGetInfo()
+        properties = self.xp.cuda.runtime.getDeviceProperties(self.ordinal)
         return DeviceLimits(
             properties["sharedMemPerBlock"],
             properties["sharedMemPerBlockOptin"],
             properties["multiProcessorCount"],
-            free,
             total,
             properties["warpSize"],
         )
+
+    @property
+    def free_bytes(self) -> int:
+        with self.active():
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return int(free + self.xp.get_default_memory_pool().free_bytes())
 
     @contextmanager
     def capture(self) -> Iterator[KernelGraph]:

@@ -11,12 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from autodiff.backends.constants import SentConstants
 from autodiff.backends.emulated_buffer import Block, EmulatedBuffer, foreign
 from autodiff.backends.emulated_kernels import EmulatedKernels
 from autodiff.backends.host_modules import Schedule
@@ -38,7 +38,7 @@ from autodiff.errors import AutodiffError, DeviceUnavailable
 ORDINALS = 4
 EVENTS = ("launch", "upload", "download", "allocation", "kernel")
 #: Those of a large GPU; only the memory is this machine's.
-LIMITS = DeviceLimits(48 << 10, 227 << 10, 4, 16 << 30, 16 << 30)
+LIMITS = DeviceLimits(48 << 10, 227 << 10, 4, 16 << 30)
 
 
 class EmulatedFailure(AutodiffError, RuntimeError):
@@ -94,6 +94,7 @@ class EmulatedBackend(Backend):
         self.live_bytes = 0
         self._failures: dict[str, int] = {}
         self._scope = LaunchScope(self._begin)
+        self._constants = SentConstants(self.send)
         # Re-entrant: a buffer may be freed, and counted, while a counter is being changed.
         self._lock = threading.RLock()
 
@@ -226,7 +227,7 @@ class EmulatedBackend(Backend):
         with self.graph():
             with self._lock:
                 self.executions[name] += 1
-            result = forward(np, *arrays, **attrs)
+            result = forward(np, *arrays, **self._constants.in_place_of(attrs))
         if isinstance(result, tuple):
             return tuple([self._wrap(value, operands, storage_class) for value in result])
         return self._wrap(result, operands, storage_class)
@@ -248,8 +249,11 @@ class EmulatedBackend(Backend):
 
     @property
     def limits(self) -> DeviceLimits:
-        limits = self.device_limits
-        return replace(limits, free_bytes=max(0, limits.total_bytes - self.live_bytes))
+        return self.device_limits
+
+    @property
+    def free_bytes(self) -> int:
+        return max(0, self.device_limits.total_bytes - self.live_bytes)
 
     def capture(self) -> AbstractContextManager[KernelGraph]:
         return self.kernels.capture()
@@ -257,7 +261,7 @@ class EmulatedBackend(Backend):
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
         self._event("allocation")
         refuse_capture(self.kernels.capturing, "an allocation")
-        nbytes, free = prod(shape) * dtype.itemsize, self.limits.free_bytes
+        nbytes, free = prod(shape) * dtype.itemsize, self.free_bytes
         if nbytes > free:
             raise OutOfDeviceMemory(
                 f"{self.device} needs {nbytes} bytes for shape {tuple(shape)}, {dtype}, got {free} "

@@ -142,7 +142,7 @@ class Backend(ABC):
         Args:
             forward: ``forward(xp, *arrays, **attrs)``.
             operands: own buffers, and host arrays of shape (), which travel with the launch.
-            attrs: the op's attributes.
+            attrs: the op's attributes; those that are Constants are sent to the device once.
             name: the op's name.
             storage_class: the kind of memory for the results.
 
@@ -174,7 +174,16 @@ class Backend(ABC):
 
     @property
     def limits(self) -> DeviceLimits:
-        """What kernels have at hand.
+        """What kernels have at hand; asking costs nothing.
+
+        Raises:
+            DeviceUnavailable: no kernels can run here.
+        """
+        self._no_kernels()
+
+    @property
+    def free_bytes(self) -> int:
+        """Memory that could be allocated now; the driver is asked.
 
         Raises:
             DeviceUnavailable: no kernels can run here.
@@ -197,7 +206,7 @@ class Backend(ABC):
         self._no_kernels()
 
     def send(self, array: HostArray) -> Array:
-        """Copy a host array into one for kernels to read; nothing waits for it."""
+        """Copy a host array into one for forwards and kernels to read; nothing waits for it."""
         self._no_kernels()
 
     def receive(self, array: Array) -> HostArray:

@@ -77,6 +77,10 @@ class RecordedLaunch:
         return [x.of(buffers) if isinstance(x, Pointer) else x for x in self.arguments]
 
 
+ALIGNMENT = 16
+"""Bytes that a kernel reads at once, at most: arrays keep their place between multiples of it."""
+
+
 class Memory:
     """The stretches of memory that the array arguments of a launch take."""
 
@@ -84,7 +88,8 @@ class Memory:
         self._arguments = arguments
         arrays = [x for x in arguments if not isinstance(x, np.generic)]
         self._stretches: list[tuple[int, int]] = []
-        for start, end in sorted({(_start(x), _start(x) + x.nbytes) for x in arrays}):
+        for at, end in sorted({(_start(x), _start(x) + x.nbytes) for x in arrays}):
+            start = at - at % ALIGNMENT
             if self._stretches and start < self._stretches[-1][1]:
                 first, last = self._stretches.pop()
                 start, end = first, max(last, end)

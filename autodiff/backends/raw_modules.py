@@ -103,13 +103,12 @@ class KernelSet:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What kernels have at hand on a device.
+    """What kernels have at hand on a device, whatever runs there.
 
     Attributes:
         shared_bytes_per_block: shared memory of a block.
         shared_bytes_optin: the same for a kernel that asks for it; every launch here does.
         multiprocessors: how many blocks really run at once, at least.
-        free_bytes: memory that could be allocated now, the pool's unused part included.
         total_bytes: memory of the device.
         warp: threads of a warp.
     """
@@ -117,7 +116,6 @@ class DeviceLimits:
     shared_bytes_per_block: int
     shared_bytes_optin: int
     multiprocessors: int
-    free_bytes: int
     total_bytes: int
     warp: int = 32
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gate_circuits import circuit_of
 from random_circuits import random_case
+from statevector_mutants import MUTANTS
+from statevector_scenarios import DOUBLE
 
 from autodiff import DeviceUnavailable, Parameter, Tensor, reset_stats, stats
+from autodiff.device import backend_of
 from circuits import (
     AngleError,
     BindingError,
@@ -25,6 +29,7 @@ from circuits import (
     audit_gradients,
 )
 from circuits.audit_report import AuditReport, Fault
+from circuits.engines.cuda import CudaEngine
 from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.reference import ReferenceEngine
 from circuits.engines.registry import ENGINES
@@ -225,6 +230,48 @@ def test_planted_wrong_kernel_is_found_and_named(
     assert fault.what == (
         "the state is wrong from here on" if forward else "the reverse sweep is wrong"
     )
+
+
+def with_turns(t: Parameter) -> Circuit:
+    return Circuit(2).ry(t, 0).cx(0, 1).u(2 * t, 0.3, t, 1).cx(1, 0).ry(t, 1)
+
+
+def with_an_exchange(t: Parameter) -> Circuit:
+    return Circuit(3).ry(t, 0).ry(2 * t, 1).ccx(0, 1, 2).ry(t, 2)
+
+
+def with_environments(t: Parameter) -> Circuit:
+    return Circuit(3).ry(t, 0).h(1).u(t, 2 * t, 0.3, 0).cx(0, 1).u(0.2, 2 * t, t, 1)
+
+
+#: Faults of ``statevector.cu`` by the names of its mutants, and where they show.
+DEVICE_FAULTS: dict[str, tuple[Callable[[Parameter], Circuit], str]] = {
+    "a missing conjugate": (
+        with_turns,
+        "cuda: the state is wrong from here on at gate 2, u on (1,), angle 2*t, t",
+    ),
+    "lambda is not exchanged": (
+        with_an_exchange,
+        "cuda: the reverse sweep is wrong at gate 2, ccx on (0, 1, 2)",
+    ),
+    "a wrong environment": (
+        with_environments,
+        "cuda: the reverse sweep is wrong at gate 2, u on (0,), angle t, 2*t",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEVICE_FAULTS)
+def test_planted_wrong_kernel_of_a_device_is_found_and_named(name: str, tmp_path: Path) -> None:
+    made, fault = DEVICE_FAULTS[name]
+    circuit = made(Parameter(0.6, name="t"))
+    observable = sum([Z(q) + X(q) for q in range(circuit.num_qubits)], start=0.5 * Z(0))
+    assert audit_gradients(circuit, observable, engines=["cuda"], device="emulated").ok
+    (mutant,) = [m for m in MUTANTS.mutants if m.name == name]
+    kernels = replace(DOUBLE, source=mutant.planted(MUTANTS.source, tmp_path))
+    engine = CudaEngine(backend_of("emulated"), kernels=kernels)
+    report = audit_gradients(circuit, observable, engines=["reference", engine], device="emulated")
+    assert [str(f) for f in report.faults] == [fault]
 
 
 class WrongValues(NumbaEngine):

@@ -3,7 +3,8 @@
 It has what the backend and the op table use, under CuPy's names and rules: its arrays are not
 NumPy's and become such only by ``asnumpy``; functions refuse arrays of the host; an array made of
 a pointer owns its memory as far as its flags say. It is stricter where CuPy would copy in silence:
-``float(x)``, ``bool(x)``, ``len(x)`` and NumPy's functions are refused.
+``float(x)``, ``bool(x)`` and NumPy's functions are refused, and so are arrays, lists and numbers of
+the host that a forward has uploaded behind the backend's back, which counts what it uploads.
 
     fake_cupy.install(monkeypatch)  # in a test: "cuda" and "cuda:1" are there
 """
@@ -13,16 +14,17 @@ from __future__ import annotations
 import importlib.machinery
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from fake_cupy_arrays import Namespace, current, ndarray, wrap
+from fake_cupy_arrays import Namespace, current, ndarray, uploads_counted, wrap
 
 from autodiff import device, queue_run
 from autodiff.backends import cupy_backend
+from autodiff.backends.cupy_backend import CupyBackend
 from autodiff.backends.host_modules import HostLibrary, Schedule
 from autodiff.backends.raw_modules import KernelError, Source
 from autodiff.keys import Recent
@@ -180,6 +182,8 @@ class FakeCupy(Namespace):
                 getDeviceCount=self._count,
                 getDeviceProperties=self._properties,
                 memGetInfo=lambda: (self.free, 1 << 31),
+                driverGetVersion=lambda: 13000,
+                runtimeGetVersion=lambda: 13000,
             ),
         )
 
@@ -188,9 +192,10 @@ class FakeCupy(Namespace):
             raise RuntimeFailure(self.driver)
         return self.devices
 
-    def _properties(self, ordinal: int) -> dict[str, int]:
+    def _properties(self, ordinal: int) -> dict[str, int | bytes]:
         assert 0 <= ordinal < self.devices
         return {
+            "name": b"a stand-in",
             "sharedMemPerBlock": SHARED,
             "sharedMemPerBlockOptin": OPTIN,
             "multiProcessorCount": 3,
@@ -215,12 +220,25 @@ class FakeCupy(Namespace):
         return SimpleNamespace(free_bytes=lambda: 1000)
 
 
+def _counted(upload: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of the backend that uploads, and counts that."""
+
+    @wraps(upload)
+    def counted(*args: Any) -> Any:
+        with uploads_counted(upload.__name__):
+            return upload(*args)
+
+    return counted
+
+
 def install(monkeypatch: Any) -> FakeCupy:
     """Make the stand-in ``"cuda"`` for one test: nothing made of it outlives that."""
     module = FakeCupy()
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.setattr(device, "_BACKENDS", dict(device._BACKENDS))
     monkeypatch.setattr(queue_run, "prepared", Recent(64))
+    for name in ("from_host", "overwrite"):
+        monkeypatch.setattr(CupyBackend, name, _counted(getattr(CupyBackend, name)))
     for owner in (cupy_backend, queue_run, registry):
         for name, function in [*vars(owner).items()]:
             if hasattr(function, "cache_clear"):

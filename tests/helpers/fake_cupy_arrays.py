@@ -14,8 +14,9 @@ import numpy as np
 
 # Any in this file: what NumPy takes and gives.
 
-#: Functions to which CuPy uploads arrays of the host; as indices it takes them everywhere.
-_HOST_ARRAYS_ALLOWED = {"array", "asarray", "take"}
+#: Functions to which CuPy uploads arrays and lists of the host, as where they are indices; two of
+#: them upload numbers, too.
+_UPLOADING = ("array", "asarray", "take")
 _BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
     "lshift", "rshift",
@@ -98,9 +99,11 @@ class ndarray:  # noqa: N801 - CuPy's name
         return _wrapped_attribute(getattr(self._array, name))
 
     def __getitem__(self, index: Any) -> Any:
+        _refuse_hidden_upload(index, "an index")
         return wrap(self._array[unwrap(index, host_allowed=True)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        _refuse_hidden_upload(index, "an index")
         self._array[unwrap(index, host_allowed=True)] = unwrap(value)
 
     def __neg__(self) -> Any:
@@ -115,6 +118,9 @@ class ndarray:  # noqa: N801 - CuPy's name
     def _refuse(self, *_: object, **__: object) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Use asnumpy().")
 
+    def __len__(self) -> int:
+        return len(self._array)  # of the shape alone; nothing is read
+
     def __bool__(self) -> bool:
         return bool(self._array) if _reads_allowed else self._refuse()
 
@@ -124,7 +130,7 @@ class ndarray:  # noqa: N801 - CuPy's name
     __hash__ = object.__hash__
     __array_ufunc__ = None
     __array__ = __array_function__ = __int__ = __index__ = _refuse
-    __len__ = __iter__ = item = tolist = _refuse
+    __iter__ = item = tolist = _refuse
 
 
 def _operator(name: str, reflected: bool) -> Callable[[Any, Any], Any]:
@@ -144,6 +150,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 current = [0]
 _reads_allowed: list[str] = []
+_uploads_counted: list[str] = []
 
 
 @contextmanager
@@ -154,6 +161,34 @@ def reads_allowed(why: str) -> Iterator[None]:
         yield
     finally:
         _reads_allowed.pop()
+
+
+@contextmanager
+def uploads_counted(by: str) -> Iterator[None]:
+    """Let arrays of the host be uploaded, as somebody counts them."""
+    _uploads_counted.append(by)
+    try:
+        yield
+    finally:
+        _uploads_counted.pop()
+
+
+def _refuse_hidden_upload(value: Any, where: str) -> None:
+    """Refuse what CuPy uploads in silence, unless the backend is at it and counts."""
+    if not _uploads_counted and _is_uploaded(value):
+        raise TypeError(
+            f"{where} of the host is uploaded at every call, and nothing counts it: {value!r:.80}. "
+            "Give the op an attribute that is a Constants."
+        )
+
+
+def _is_uploaded(value: Any) -> bool:
+    """Whether CuPy makes an array of this; of parts that are arrays of its own it does not."""
+    if isinstance(value, list):
+        return not any(isinstance(x, ndarray) for x in value)
+    if isinstance(value, tuple):
+        return any(map(_is_uploaded, value))
+    return isinstance(value, np.ndarray)
 
 
 def wrap(value: Any) -> Any:
@@ -195,9 +230,13 @@ class _Function:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        allowed = self._function.__name__ in _HOST_ARRAYS_ALLOWED
+        name = self._function.__name__
+        if allowed := name in _UPLOADING:
+            parts = args[0] if isinstance(args[0], list | tuple) else args[:1]
+            given = args if name == "take" else list(parts)
+            _refuse_hidden_upload((given, *kwargs.values()), f"an argument of {name}()")
         if unknown := kwargs.keys() & {"initial", "where"}:
-            raise TypeError(f"{self._function.__name__}() got an unexpected keyword {unknown}")
+            raise TypeError(f"{name}() got an unexpected keyword {unknown}")
         with np.errstate(all="ignore"):  # a GPU warns of nothing
             return wrap(self._function(*unwrap(args, allowed), **unwrap(kwargs, allowed)))
 

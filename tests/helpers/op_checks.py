@@ -29,6 +29,9 @@ Reference = Callable[..., Any]
 #: The definition of what NumPy does not have under the row's name, or with the row's attrs.
 REFERENCES: dict[str, Reference] = {
     "astype": lambda x, dtype: x.astype(dtype),
+    "broadcast_to": lambda x, shape, kept=None: np.broadcast_to(
+        x if kept is None else x.reshape(kept), shape
+    ),
     "concatenate": lambda *arrays, axis: np.concatenate(arrays, axis),
     "einsum": lambda *arrays, terms, out: np.einsum(",".join(terms) + "->" + out, *arrays),
     "flat_index": lambda *indices, dims: np.ravel_multi_index(indices, dims, mode="wrap"),

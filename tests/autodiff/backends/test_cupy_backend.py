@@ -12,6 +12,7 @@ import pytest
 from fake_cupy import FakeCupy
 
 from autodiff import DeviceMismatch, Tensor
+from autodiff.backends.constants import ConstantArray
 from autodiff.backends.cupy_backend import CupyBackend
 from autodiff.backends.raw_modules import (
     OutOfDeviceMemory,
@@ -192,7 +193,6 @@ READS = {
     "function": np.sum,
     "float": float,
     "bool": bool,
-    "len": len,
     "list": list,
     "item": lambda x: x.item(),
     "host operand": lambda x: x + np.ones(3),
@@ -205,6 +205,40 @@ READS = {
 def test_stand_in_refuses_a_hidden_round_trip(name: str, gpu: CupyBackend) -> None:
     with pytest.raises(TypeError):
         READS[name](gpu.from_host(np.ones(3)))
+
+
+UPLOADS = {
+    "asarray": lambda xp, x: xp.asarray(np.ones(3)),
+    "array of a list": lambda xp, x: xp.array([1.0, 2.0]),
+    "array of a number": lambda xp, x: xp.array(2.0),
+    "take": lambda xp, x: xp.take(x, np.array([0, 1])),
+    "method take": lambda xp, x: x.take([0, 1]),
+    "index": lambda xp, x: x[np.array([0, 1])],
+    "mask among slices": lambda xp, x: x[None, np.array([True, False, True])],
+    "list as an index": lambda xp, x: x[[0, 1]],
+    "place written to": lambda xp, x: x.__setitem__(np.array([0]), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+def test_stand_in_refuses_an_upload_that_nobody_counts(name: str, gpu: CupyBackend) -> None:
+    x = gpu.from_host(np.ones(3))
+    with pytest.raises(TypeError, match="of the host is uploaded at every call, and nothing count"):
+        UPLOADS[name](gpu.xp, x)
+    with fake_cupy_arrays.uploads_counted("a test"):
+        UPLOADS[name](gpu.xp, x)
+
+
+def test_constants_among_attributes_are_sent_once(gpu: CupyBackend) -> None:
+    x, index = gpu.from_host(np.arange(3.0)), ConstantArray(np.array([2, 0]))
+
+    def forward(xp: Any, x: Any, index: ConstantArray) -> Any:
+        return x.take(index.array)
+
+    for _ in range(3):
+        made = gpu.launch(forward, [x], {"index": index}, "test", "device")
+        assert gpu.to_host(made).tolist() == [2, 0]
+    assert (gpu.stats.uploads, gpu.stats.upload_bytes) == (2, 24 + 16)
 
 
 # -- the device's name -----------------------------------------------------------------------------

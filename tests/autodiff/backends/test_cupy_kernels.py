@@ -96,8 +96,27 @@ def test_capture_takes_launches_only(what: str, gpu: CupyBackend) -> None:
     assert gpu.receive(array).tolist() == [2.0, 2.0]
 
 
+def test_driver_is_asked_once_what_never_changes(
+    gpu: CupyBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    runtime = gpu.xp.cuda.runtime
+    for name in ("getDeviceProperties", "memGetInfo"):
+        answer = getattr(runtime, name)
+
+        def counted(*args: Any, name: str = name, answer: Any = answer) -> Any:
+            asked.append(name)
+            return answer(*args)
+
+        monkeypatch.setattr(runtime, name, counted)
+    for _ in range(3):
+        _ = gpu.limits
+    assert sorted(asked) == ["getDeviceProperties", "memGetInfo"]
+    assert (gpu.free_bytes, asked[2:]) == ((1 << 30) + 1000, ["memGetInfo"])
+
+
 def test_limits_are_the_devices(gpu: CupyBackend) -> None:
     limits = gpu.limits
     assert (limits.shared_bytes_per_block, limits.shared_bytes_optin) == (48 << 10, 227 << 10)
     assert (limits.multiprocessors, limits.warp) == (3, 32)
-    assert (limits.free_bytes, limits.total_bytes) == ((1 << 30) + 1000, 1 << 31)
+    assert (gpu.free_bytes, limits.total_bytes) == ((1 << 30) + 1000, 1 << 31)

@@ -42,3 +42,15 @@ def test_contents_are_a_copy() -> None:
     array[:] = 1
     assert before[0].view(float).tolist() == [0.0, 0.0]
     assert memory.contents()[0].view(float).tolist() == [1.0, 1.0]
+
+
+def test_arrays_keep_their_alignment() -> None:
+    """Where 16 bytes are read at once, it decides whether that is allowed."""
+    workspace = np.arange(8, dtype=np.complex64)
+    aligned = workspace[workspace.ctypes.data % 16 // 8 :]
+    for array, offset in ((aligned[:2], 0), (aligned[1:4], 8)):
+        memory = Memory([array])
+        (pointer,) = memory.pointers()
+        assert isinstance(pointer, Pointer)
+        assert pointer.offset == offset
+        assert np.array_equal(pointer.of(memory.contents()), array)

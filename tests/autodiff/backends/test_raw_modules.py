@@ -20,7 +20,7 @@ from autodiff.backends.raw_modules import (
     check_argument,
 )
 
-LIMITS = DeviceLimits(48 << 10, 100_000, 1, 1 << 30, 1 << 30)
+LIMITS = DeviceLimits(48 << 10, 100_000, 1, 1 << 30)
 
 
 class Module(RawModule):
