@@ -11,16 +11,18 @@ those of one vector no op at all: it is the angles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, compress
+from itertools import accumulate, compress, groupby
 from math import prod
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Tensor
+from autodiff.backends.constants import Constants
 from autodiff.dispatch import apply, constant
 from autodiff.node import Kind, Op, Shape
 from autodiff.ops.join import flat_elements
@@ -35,7 +37,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(Constants):
     """A sparse linear map; its entries are sorted by where they go, those of a place a segment.
 
     Attributes:
@@ -44,6 +46,7 @@ class Entries:
         firsts: the first entry of each of them.
         origins: what each entry reads.
         factors: by which it is multiplied.
+        scaled: whether any factor is not 1.
     """
 
     size: int
@@ -51,6 +54,17 @@ class Entries:
     firsts: Ints
     origins: Ints
     factors: NDArray[np.float64]
+    scaled: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scaled", bool((self.factors != 1).any()))
+
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """What ``apply`` needs."""
+        count = self.factors.size
+        needed = (count, self.scaled, self.firsts.size < count, 0 < self.places.size < self.size)
+        return list(compress(("origins", "factors", "firsts", "places"), needed))
 
     @classmethod
     def sort(cls, size: int, places: Ints, origins: Ints, factors: NDArray[np.float64]) -> Entries:
@@ -60,29 +74,24 @@ class Entries:
         firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
         return cls(size, ordered[firsts], firsts, origins[order], factors[order])
 
-    @cached_property
-    def scaled(self) -> bool:
-        """Whether any factor is not 1."""
-        return bool((self.factors != 1).any())
-
     def apply(self, xp: Any, source: Any) -> Any:
         """Return the result ``(..., size)`` of a source ``(..., N)``; float64 if scaled."""
-        if not len(self.factors):
+        if not self.factors.size:
             return xp.zeros((*source.shape[:-1], self.size), source.dtype)
-        terms = source.take(xp.asarray(self.origins), axis=-1)
+        terms = source.take(self.origins, axis=-1)
         if self.scaled:
-            terms = terms * xp.asarray(self.factors)
-        if len(self.firsts) < len(self.factors):
-            terms = xp.add.reduceat(terms, xp.asarray(self.firsts), axis=-1)
-        if len(self.places) == self.size:
+            terms = terms * self.factors
+        if self.firsts.size < self.factors.size:
+            terms = xp.add.reduceat(terms, self.firsts, axis=-1)
+        if self.places.size == self.size:
             return terms
         result = xp.zeros((*source.shape[:-1], self.size), terms.dtype)
-        result[..., xp.asarray(self.places)] = terms
+        result[..., self.places] = terms
         return result
 
 
 @dataclass(frozen=True, eq=False)
-class AngleTable:
+class AngleTable(Constants):
     """The affine map of a circuit, frozen.
 
     Attributes:
@@ -92,6 +101,8 @@ class AngleTable:
         leaves: parameters in registration order, then inputs.
         groups: the expressions that are not affine; their results are appended to the vector.
         gathers: which elements of Parameters, and which of Inputs, the groups take.
+        is_shifted: whether any offset is not 0.
+        is_identity: whether the angles are the elements of the leaves, one after the other.
     """
 
     by_slot: Entries
@@ -100,6 +111,18 @@ class AngleTable:
     leaves: tuple[Tensor, ...]
     groups: tuple[ExpressionGroup, ...] = ()
     gathers: tuple[AngleTable, ...] = ()
+    is_shifted: bool = field(init=False)
+    is_identity: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_shifted", bool(self.offsets.any()))
+        by_slot = self.by_slot
+        identity = (
+            not (self.is_shifted or by_slot.scaled)
+            and by_slot.size == self.by_column.size == by_slot.factors.size
+            and bool((by_slot.origins == by_slot.firsts).all())
+        )
+        object.__setattr__(self, "is_identity", identity)
 
     @classmethod
     def build(cls, angles: Sequence[Angle], leaves: Sequence[Tensor]) -> AngleTable:
@@ -147,6 +170,13 @@ class AngleTable:
             (),
         )
 
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """What the two ops need."""
+        if self.is_identity:
+            return ()
+        return ("by_slot", "by_column", *["offsets"] * self.is_shifted)
+
     def layout(self, operands: Sequence[Any], batched: tuple[bool, ...]) -> Layout:
         """Return where the elements of the operands stand; those of single samples are kept.
 
@@ -165,20 +195,6 @@ class AngleTable:
     def _single_layouts(self) -> dict[tuple[int, tuple[int, ...]], Layout]:
         """Without a batch: by the operands' number and the first one's shape, all follow."""
         return {}
-
-    @cached_property
-    def _shifted(self) -> bool:
-        return bool(self.offsets.any())
-
-    @cached_property
-    def is_identity(self) -> bool:
-        """Whether the angles are the elements of the leaves, one after the other."""
-        return (
-            not self._shifted
-            and self.by_slot.size == self.by_column.size == len(self.by_slot.factors)
-            and not self.by_slot.scaled
-            and bool((self.by_slot.origins == self.by_slot.firsts).all())
-        )
 
     @cached_property
     def fixed(self) -> Tensor:
@@ -207,9 +223,16 @@ class AngleTable:
             batched = (*batched, *[flag for _, flag in results])
         if not operands:
             return self.fixed
-        if len(operands) == 1 and self.is_identity and operands[0].ndim == 1 + batched[0]:
-            return operands[0]
+        same = self.identical(operands, batched)
+        if same is not None:
+            return same
         return apply(_ASSEMBLE, *operands, table=self, batched=batched)
+
+    def identical(self, operands: tuple[Tensor, ...], batched: tuple[bool, ...]) -> Tensor | None:
+        """Return the operand that is what ``evaluate`` gives, if one is."""
+        if self.groups or len(operands) != 1 or not self.is_identity:
+            return None
+        return operands[0] if operands[0].ndim == 1 + batched[0] else None
 
 
 def _key(leaf: Tensor) -> int:
@@ -255,8 +278,8 @@ def _assemble(xp: Any, *arrays: Any, table: AngleTable, batched: tuple[bool, ...
     if table.is_identity:
         return vector
     angles = table.by_slot.apply(xp, vector)
-    if table._shifted:
-        angles = angles + xp.asarray(table.offsets)
+    if table.is_shifted:
+        angles = angles + table.offsets
     return angles.astype(vector.dtype, copy=False)
 
 
@@ -265,12 +288,20 @@ def _flat(xp: Any, arrays: Sequence[Any], layout: Layout) -> Any:
     batched = layout.batched
     if not any(batched):
         return flat_elements(xp, arrays, layout.scalars)
-    sizes = [a.shape[0] for a, flag in zip(arrays, batched, strict=True) if flag]
-    rows = []
-    for array, flag in zip(arrays, batched, strict=True):
-        flat = array.reshape(sizes[0], -1) if flag else array.reshape(1, -1)
-        rows.append(xp.broadcast_to(flat, (sizes[0], flat.shape[1])))
-    return xp.concatenate(rows, axis=1)
+    rows = next(a.shape[0] for a, flag in zip(arrays, batched, strict=True) if flag)
+    vector = xp.empty((rows, layout.size), np.result_type(*[a.dtype for a in arrays]))
+    start = 0
+    for flag, run in groupby(zip(batched, arrays, strict=True), key=itemgetter(0)):
+        parts = [array for _, array in run]
+        if flag:
+            pieces = [array.reshape(rows, -1) for array in parts]
+        else:  # what all samples share, together: there may be hundreds of numbers
+            pieces = [flat_elements(xp, parts, all(array.ndim == 0 for array in parts))]
+        for piece in pieces:
+            end = start + piece.shape[-1]
+            vector[:, start:end] = piece
+            start = end
+    return vector
 
 
 def _assemble_vjp(
@@ -281,7 +312,9 @@ def _assemble_vjp(
     In the flat gradient the batch is summed over: there stand the operands that all samples share.
     In front of the batch, ``lead`` axes of a cotangent with rows are left alone.
     """
-    vector = table.by_column.apply(xp, g).astype(g.dtype, copy=False)
+    vector = g
+    if not table.is_identity:
+        vector = table.by_column.apply(xp, g).astype(g.dtype, copy=False)
     if vector.ndim == 1 + lead:
         return (vector,)
     shares = zip(layout.starts, layout.shapes, layout.batched, strict=True)
@@ -325,10 +358,11 @@ def wanted_slots(angles: Tensor) -> bool | tuple[bool, ...]:
     Returns:
         One flag for all slots, or one a slot.
     """
-    if not angles.requires_grad:
-        return False
-    history = angles._meta.history
-    node = None if history is None else history.node
+    meta = angles._meta
+    history = meta.history
+    if history is None or not meta.requires_grad:
+        return meta.requires_grad
+    node = history.node
     if node is None or node.op is not _ASSEMBLE:
         return True
     needs = [x._meta.requires_grad for x in node.inputs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -27,12 +27,14 @@ class Compiled:
         table: angles from leaf elements.
         matrices: what the plan's matrix sources read at each run.
         dtype: complex64 if all Parameters and Inputs are float32, else complex128.
+        memo: what the run methods derive and keep.
     """
 
     plan: Plan
     table: AngleTable
     matrices: tuple[TrainableMatrix, ...]
     dtype: DType
+    memo: dict[str, object] = field(default_factory=dict, repr=False)
 
     @cached_property
     def stored(self) -> Binding:

@@ -7,7 +7,7 @@ operators is found whatever the coefficients are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -98,6 +98,33 @@ class _Row:
     entries: list[tuple[int, Tensor, float]]
 
 
+def observable_list(observable: Any) -> list[Observable]:  # Any: whatever the user gave
+    """Return one observable, or several, as a list; ``compile_observables`` checks its elements.
+
+    Raises:
+        ObservableError: neither an observable nor several of something.
+    """
+    if isinstance(observable, Observable):
+        return [observable]
+    known = isinstance(observable, str | Mapping) or type(observable).__module__.startswith(
+        "qiskit"
+    )
+    if known or not isinstance(observable, Iterable):
+        raise _no_observable(observable)
+    return list(observable)
+
+
+def _no_observable(given: Any) -> ObservableError:
+    remedy = "Write Z(0), or PauliSum({'ZZ': 1.0})."
+    if isinstance(given, Mapping):
+        remedy = "Wrap it: PauliSum({'ZZ': 1.0})."
+    elif type(given).__module__.startswith("qiskit"):
+        remedy = f"Convert it: PauliSum.from_qiskit({type(given).__name__}(...))."
+    return ObservableError(
+        f"expectation needs an observable or a sequence of them, got {given!r:.60}. {remedy}"
+    )
+
+
 def compile_observables(observables: Sequence[Observable], num_qubits: int) -> CompiledObservables:
     """Compile observables for a width; a second call with the same ones costs nothing.
 
@@ -114,7 +141,7 @@ def compile_observables(observables: Sequence[Observable], num_qubits: int) -> C
     key = ("compiled", num_qubits, len(others))
     if isinstance(first, Observable):
         known: tuple[tuple[Observable, ...], CompiledObservables] | None = first.memo.get(key)
-        if known is not None and all(map(is_, known[0], others)):
+        if known is not None and (not others or all(map(is_, known[0], others))):
             return known[1]
     for position, observable in enumerate(observables):
         if not isinstance(observable, Observable):

@@ -13,15 +13,12 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autodiff import Tensor, concatenate, cos, exp, sin
-from circuits.plan.steps import ComplexArray, MatrixFunction, RealArray, Step, Structure
+from circuits.plan.fourier import fourier_coefficients
+from circuits.plan.steps import ComplexArray, RealArray, Spectra, Step, Structure
 
 # Any in this file: what Tensor ops take, Tensors and arrays.
-
-Spectra = tuple[tuple[float, ...], ...]
-"""For each slot of a step, the w of the terms e^{i w t} in its matrix."""
 
 MatrixOf = Callable[[Step], Any]
 """Gives a step's matrix ``(d, d)`` or ``(B, d, d)``, a Tensor or an array."""
@@ -96,34 +93,6 @@ def _function_matrix(step: Step, own: RealArray) -> ComplexArray:
     full = np.zeros((*own.shape[:-1], max(step.slots) + 1))
     full[..., list(step.slots)] = own
     return matrix_by_function(step, full)
-
-
-def fourier_coefficients(function: MatrixFunction, spectra: Spectra) -> ComplexArray:
-    """Return C with sum_w C[w] e^{i w t} = f(t) for the frequencies of each angle.
-
-    Args:
-        function: angles ``(..., p)`` to matrices ``(..., d, d)``.
-        spectra: p lists of frequencies; each is sampled at as many angles as it is long.
-
-    Returns:
-        ``(len(spectra[0]), ..., len(spectra[p - 1]), d, d)``.
-    """
-    samples = [_samples(np.array(spectrum)) for spectrum in spectra]
-    grid = np.stack(np.meshgrid(*samples, indexing="ij"), axis=-1)
-    values = function(grid)
-    for axis, (spectrum, points) in enumerate(zip(spectra, samples, strict=True)):
-        waves = np.exp(1j * np.outer(points, spectrum))
-        moved = np.moveaxis(values, axis, 0)
-        solved = np.linalg.solve(waves, moved.reshape(len(points), -1)).reshape(moved.shape)
-        values = np.moveaxis(solved, 0, axis)
-    return values
-
-
-def _samples(spectrum: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Angles at which the waves of a spectrum are independent, orthogonal if it is equidistant."""
-    gaps = np.diff(np.sort(spectrum))
-    gap = gaps.min() if gaps.size else 1.0
-    return 2 * np.pi * np.arange(len(spectrum)) / (len(spectrum) * gap)
 
 
 def apply_steps(

@@ -18,6 +18,7 @@ from typing import Any
 
 from autodiff import Tensor
 from autodiff.dispatch import apply
+from autodiff.ieee import silence
 from autodiff.node import Meta, Op
 from autodiff.ops.declare import unchanged
 from circuits.angle_table import wanted_slots
@@ -38,7 +39,6 @@ from circuits.plan.steps import Plan
 from circuits.plan.terms import Terms
 from circuits.recomputing import expectation_in_blocks
 from circuits.sweeping import (
-    NAN_IS_A_RESULT,
     gradient_metas,
     reverse_op,
     show_unseen,
@@ -82,9 +82,9 @@ def expectation_of(
     call: then the run goes in blocks of samples, see ``recomputing``.
     """
     attrs: dict[str, Any] = {"plan": plan, "terms": terms, "engine": engine, "single": single}
-    batch = angles.shape[0] if angles.ndim == 2 else state.shape[0] if state.ndim == 2 else 1
-    size = state.dtype.itemsize * state.shape[-1]
-    blocks = recomputed_blocks(batch, size, engine.available_memory)
+    (*samples, size), turns = state._cell.shape, angles._cell.shape
+    batch = turns[0] if len(turns) == 2 else samples[0] if samples else 1
+    blocks = recomputed_blocks(batch, size * state._cell.dtype.itemsize, engine.available_memory)
     if blocks:
         operands = (state, angles, coefficients, matrices)
         return expectation_in_blocks(*operands, blocks=blocks, **attrs)
@@ -99,14 +99,12 @@ def apply_observable(state: Tensor, coefficients: Tensor, terms: Terms, engine: 
 # -- evolve ----------------------------------------------------------------------------------------
 
 
-@NAN_IS_A_RESULT
 def _evolve(xp: Any, state: Any, angles: Any, *matrices: Any, plan: Plan, engine: Engine) -> Any:
     rows, angles, batched = as_batch(xp, state, angles)
-    final, _ = engine.forward(plan, rows, angles, [lead(m, 2) for m in matrices])
+    final, _ = silence.run(engine.forward, plan, rows, angles, [lead(m, 2) for m in matrices])
     return final if batched else final[0]
 
 
-@NAN_IS_A_RESULT
 def _evolve_vjp(
     xp: Any,
     g: Any,
@@ -131,7 +129,7 @@ def _evolve_vjp(
         rows,
         cotangent=lead(g, 1) if rows is None else g.reshape((-1, g.shape[-1])),
     )
-    return tuple([shaped(part, batched, rows) for part in parts])
+    return shaped(parts, batched, rows)
 
 
 def _evolve_rule(
@@ -168,13 +166,13 @@ _EVOLVE_VJP = reverse_op("evolve_vjp", _evolve_vjp, _evolve_vjp_meta)
 # -- expect ----------------------------------------------------------------------------------------
 
 
-@NAN_IS_A_RESULT
 def _expect(
     xp: Any, state: Any, coefficients: Any, terms: Terms, engine: Engine, single: bool
 ) -> Any:
     rows, angles, batched = as_batch(xp, state, xp.empty((0,)))
     nothing = Plan(terms.num_qubits, (), 0)
-    _, values = engine.forward(nothing, rows, angles, (), terms, lead(coefficients, 1))
+    operands = (rows, angles, (), terms, lead(coefficients, 1))
+    _, values = silence.run(engine.forward, nothing, *operands)
     return values_of(values, batched, single)
 
 
@@ -238,7 +236,6 @@ _EXPECT_VJP = reverse_op("expect_vjp", _expect_vjp, _expect_vjp_meta)
 # -- their fused composition -----------------------------------------------------------------------
 
 
-@NAN_IS_A_RESULT
 def _expectation(
     xp: Any,
     state: Any,
@@ -251,14 +248,15 @@ def _expectation(
     single: bool,
 ) -> tuple[Any, Any]:
     rows, angles, batched = as_batch(xp, state, angles)
-    final, values = engine.forward(
-        plan, rows, angles, [lead(m, 2) for m in matrices], terms, lead(coefficients, 1)
+    given = [lead(m, 2) for m in matrices] if matrices else ()
+    final, values = silence.run(
+        engine.forward, plan, rows, angles, given, terms, lead(coefficients, 1)
     )
-    show_unseen(plan, angles, [values])
-    return values_of(values, batched, single), final if batched else final[0]
+    if plan.partial:
+        show_unseen(xp, angles, [values])
+    return values_of(values, batched, single), final
 
 
-@NAN_IS_A_RESULT
 def _expectation_vjp(
     xp: Any,
     g: Any,
@@ -273,32 +271,30 @@ def _expectation_vjp(
     wanted: Wanted,
     ranks: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
-    batched = final.ndim == 2
     g, rows = cotangent_rows(g, (final, angles, coefficients, *matrices), ranks)
+    batched = g.ndim - (rows is not None) == 2 - single
     parts = swept(
         xp,
         engine,
         plan,
         lead(final, 1),
         lead(angles, 1),
-        [lead(m, 2) for m in matrices],
+        [lead(m, 2) for m in matrices] if matrices else (),
         wanted,
         rows,
         terms=terms,
         coefficients=lead(coefficients, 1),
-        weights=weights_of(g, batched, single, rows),
+        weights=weights_of(g, single),
     )
-    return tuple([shaped(part, batched, rows) for part in parts])
+    return shaped(parts, batched, rows)
 
 
 def _expectation_rule(
     gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor], **attrs: Any
 ) -> list[Tensor | None]:
-    state, angles, coefficients, *matrices = inputs
-    wanted = wanted_of(state, angles, coefficients, matrices)
-    operands = (gs[0], outs[1], angles, coefficients, *matrices)
-    parts = apply(_EXPECTATION_VJP, *operands, wanted=wanted, **attrs)
-    return spread_all(parts, wanted, len(matrices))
+    wanted = wanted_of(inputs)
+    parts = apply(_EXPECTATION_VJP, gs[0], outs[0], *inputs[1:], wanted=wanted, **attrs)
+    return spread_all(parts, wanted, len(inputs))
 
 
 def _expectation_meta(
@@ -310,9 +306,8 @@ def _expectation_meta(
     single: bool,
     **_: Any,
 ) -> tuple[Meta, ...]:
-    axes = lead_shape(state, angles)
-    final = (*axes, state[0][-1]), state[1]
-    return value_meta(axes, state[1], terms, single), final
+    axes, (shape, dtype) = lead_shape(state, angles), state
+    return value_meta(axes, dtype, terms, single), ((*(axes or (1,)), shape[-1]), dtype)
 
 
 def _expectation_vjp_meta(
@@ -321,16 +316,24 @@ def _expectation_vjp_meta(
     angles: Meta,
     coefficients: Meta,
     *matrices: Meta,
+    single: bool,
     wanted: Wanted,
     ranks: tuple[int, ...] | None = None,
     **_: Any,
 ) -> tuple[Meta, ...]:
+    if (ranks[0] if ranks else len(g[0])) == 1 - single:
+        final = final[0][1:], final[1]
     metas = gradient_metas(wanted, final, angles, coefficients, matrices)
     return row_metas(metas, g, ranks)
 
 
 _EXPECTATION = Op(
-    "expectation", _expectation, _expectation_rule, _expectation_meta, reads_outputs=True
+    "expectation",
+    _expectation,
+    _expectation_rule,
+    _expectation_meta,
+    reads_outputs=True,
+    reads_from=1,  # the final states
 )
 _EXPECTATION_VJP = reverse_op("expectation_vjp", _expectation_vjp, _expectation_vjp_meta)
 

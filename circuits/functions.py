@@ -12,12 +12,12 @@ import autodiff as ad
 from autodiff import Tensor
 from circuits import execute, sampling, state
 from circuits.circuit import Circuit
-from circuits.compiled_observables import compile_observables
+from circuits.compiled_observables import compile_observables, observable_list
 from circuits.engines.base import Engine
 from circuits.engines.registry import engine_for
 from circuits.errors import StateError
 from circuits.observable_base import Observable
-from circuits.run_methods import coefficients_on, observable_list, variance_of
+from circuits.run_methods import coefficients_on, variance_of
 
 # Any in this file: the run methods' keyword arguments, which Circuit checks.
 Source = Circuit | Tensor

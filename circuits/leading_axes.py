@@ -8,6 +8,7 @@ gradients. An engine gets R x B samples, row by row, that take the B final state
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from autodiff.dtypes import DType, real_dtype
@@ -16,6 +17,7 @@ from autodiff.node import Attrs, Meta, Shape
 from circuits.plan.terms import Terms
 
 # Any in this file: a backend's arrays.
+_first = itemgetter(0)
 
 
 def lead(array: Any, rank: int) -> Any:
@@ -25,26 +27,25 @@ def lead(array: Any, rank: int) -> Any:
 
 def as_batch(xp: Any, state: Any, angles: Any) -> tuple[Any, Any, bool]:
     """Return states (B, N), angles (B or 1, S), and whether there is a batch axis at all."""
-    batched = state.ndim == 2 or angles.ndim == 2
+    if state.ndim == angles.ndim == 1:
+        return state[None], angles[None], False
     rows, angles = lead(state, 1), lead(angles, 1)
-    size = max(rows.shape[0], angles.shape[0])
-    if rows.shape[0] != size:
+    size = max(len(rows), len(angles))
+    if len(rows) != size:
         rows = xp.broadcast_to(rows, (size, rows.shape[1]))
-    return rows, angles, batched
+    return rows, angles, True
 
 
 def values_of(values: Any, batched: bool, single: bool) -> Any:
     """Drop the axes that the caller did not ask for from values (B, K)."""
-    values = values[:, 0] if single else values
-    return values if batched else values[0]
+    if batched:
+        return values[:, 0] if single else values
+    return values[0, 0] if single else values[0]
 
 
-def weights_of(g: Any, batched: bool, single: bool, rows: int | None) -> Any:
-    """Undo ``values_of`` on a cotangent; one with rows gives weights (R B, K)."""
-    if rows is not None:
-        return g.reshape((-1, 1 if single else g.shape[-1]))
-    g = g if batched else g[None]
-    return g[:, None] if single else g
+def weights_of(g: Any, single: bool) -> Any:
+    """Undo ``values_of`` on a cotangent, with or without rows: (R B, K)."""
+    return g.reshape((-1, 1 if single else g.shape[-1]))
 
 
 def lead_shape(state: Meta, angles: Meta) -> Shape:
@@ -84,11 +85,13 @@ def cotangent_rows(
     return g.reshape((len(g), *g.shape[g.ndim - ranks[0] :])), len(g)
 
 
-def shaped(part: Any, batched: bool, rows: int | None) -> Any:
+def shaped(parts: Sequence[Any], batched: bool, rows: int | None) -> tuple[Any, ...]:
     """Return an engine's gradients (R B, ...) with the axes that the operands had."""
+    if not batched:
+        return tuple(map(_first, parts) if rows is None else parts)
     if rows is None:
-        return part if batched else part[0]
-    return part.reshape((rows, -1, *part.shape[1:])) if batched else part
+        return tuple(parts)
+    return tuple([x.reshape((rows, -1, *x.shape[1:])) for x in parts])
 
 
 def repeated(xp: Any, array: Any, rows: int | None) -> Any:

@@ -122,7 +122,9 @@ def _function_step(step: Step, row: Gate, angles: Sequence[float | Slot]) -> Ste
     if len(slots) < len(fixed):
         function = PartlyFixed(function, fixed)
         derivative = PartlyFixed(derivative, fixed, is_derivative=True)
-    return replace(step, slots=slots, function=function, derivative=derivative)
+    pairs = zip(row.spectra, fixed, strict=True)
+    spectra = tuple([spectrum for spectrum, angle in pairs if angle is None])
+    return replace(step, slots=slots, function=function, derivative=derivative, spectra=spectra)
 
 
 def _swaps(pattern: NDArray[np.int64], targets: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -11,12 +11,12 @@ the gradient another one and one reverse call. In memory are one block's states,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.dtypes import real_dtype
+from autodiff.ieee import silence
 from autodiff.node import Meta, Op
 from circuits.engines.base import Engine, Wanted
 from circuits.leading_axes import (
@@ -61,7 +61,6 @@ def _of(part: slice, array: Any) -> Any:
     return array if len(array) == 1 else array[part]
 
 
-@NAN_IS_A_RESULT
 def _in_blocks(
     xp: Any,
     state: Any,
@@ -80,12 +79,13 @@ def _in_blocks(
     for part in block_slices(len(states), blocks):
         few, factors = [_of(part, m) for m in given], _of(part, coefficients)
         # Nothing here holds a block's final states while the next block runs.
-        values[part] = engine.forward(plan, states[part], _of(part, angles), few, terms, factors)[1]
-    show_unseen(plan, angles, [values])
+        operands = (states[part], _of(part, angles), few, terms, factors)
+        values[part] = silence.run(engine.forward, plan, *operands)[1]
+    if plan.partial:
+        show_unseen(xp, angles, [values])
     return values_of(values, batched, single)
 
 
-@NAN_IS_A_RESULT
 def _in_blocks_vjp(
     xp: Any,
     g: Any,
@@ -104,7 +104,7 @@ def _in_blocks_vjp(
     g, rows = cotangent_rows(g, (state, angles, coefficients, *matrices), ranks)
     states, turns, batched = as_batch(xp, state, angles)
     factors, given = lead(coefficients, 1), [lead(m, 2) for m in matrices]
-    weights = weights_of(g, batched, single, rows)
+    weights = weights_of(g, single)
     weights = weights.reshape((rows or 1, len(states), terms.num_rows))
     shared = _shared(wanted, state, matrices)
     totals: list[Any] = [None] * len(shared)
@@ -137,7 +137,7 @@ def _of_block(
 ) -> list[Any]:
     """Run a block of b samples forward and back; return the gradients (R, b, ...)."""
     states, angles, matrices = operands
-    final = engine.forward(plan, states, angles, matrices)[0]
+    final = silence.run(engine.forward, plan, states, angles, matrices)[0]
     found = swept(xp, engine, plan, final, angles, matrices, wanted, rows, **start)
     return [x.reshape((rows or 1, len(states), *x.shape[1:])) for x in found]
 
@@ -153,6 +153,7 @@ def _shared(wanted: Wanted, state: Any, matrices: Sequence[Any]) -> list[bool]:
     return flags + [m.ndim == 2 for m in matrices] if wanted.matrices else flags
 
 
+@NAN_IS_A_RESULT
 def _gather(
     xp: Any, totals: list[Any], found: Sequence[Any], shared: Sequence[bool], part: slice, size: int
 ) -> None:
@@ -174,10 +175,9 @@ def _gather(
 def _rule(
     gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor], **attrs: Any
 ) -> list[Tensor | None]:
-    state, angles, coefficients, *matrices = inputs
-    wanted = wanted_of(state, angles, coefficients, matrices)
+    wanted = wanted_of(inputs)
     parts = apply(_IN_BLOCKS_VJP, gs[0], *inputs, wanted=wanted, **attrs)
-    return spread_all(parts, wanted, len(matrices))
+    return spread_all(parts, wanted, len(inputs))
 
 
 def _meta(
@@ -204,7 +204,7 @@ def _vjp_meta(
 ) -> tuple[Meta, ...]:
     final = (*lead_shape(state, angles), state[0][-1]), state[1]
     metas = gradient_metas(
-        replace(wanted, state=False, matrices=False), final, angles, coefficients
+        wanted._replace(state=False, matrices=False), final, angles, coefficients
     )
     if wanted.state:
         metas.insert(0, state)

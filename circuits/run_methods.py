@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import autodiff as ad
-from autodiff import DeviceMismatch, GradientError, Tensor
-from autodiff.device import canonical_device
+from autodiff import DeviceMismatch, GradientError, Parameter, Tensor
+from autodiff.device import CPU, canonical_device
 from autodiff.dtypes import C64, C128, DType
 from circuits import binding, execute, sampling, state
-from circuits.compiled_observables import CompiledObservables, compile_observables
+from circuits.compiled_observables import (
+    CompiledObservables,
+    compile_observables,
+    observable_list,
+)
 from circuits.engines.base import Engine
 from circuits.engines.registry import engine_for, known_engine
-from circuits.errors import BindingError, EngineError, MeasurementError, ObservableError
+from circuits.errors import BindingError, EngineError, MeasurementError
 from circuits.observable_base import Observable
 from circuits.plan.light_cone import observed
 from circuits.plan.memory import require_memory
@@ -43,10 +47,6 @@ class Run(NamedTuple):
         """Return the state after the plan."""
         return execute.evolve(self.state, self.angles, self.matrices, self.plan, self.engine)
 
-    def coefficients(self, compiled: CompiledObservables) -> Tensor:
-        """Return the coefficients where the run is; Tensors move only where device= asks for it."""
-        return coefficients_on(compiled, self.state.device, moved=self.moved)
-
 
 class RunMethods:
     """What a circuit computes; every method takes these keyword arguments.
@@ -68,7 +68,22 @@ class RunMethods:
 
     num_qubits: int
 
-    def _run(
+    def _run(self, **options: Any) -> Run:
+        """Return a run's operands. Without options they stay the same where a Parameter is all."""
+        if options:
+            return self._new_run(**options)
+        circuit = cast("Circuit", self)
+        memo = circuit.compiled().memo
+        kept = None if circuit._retains_angle_grads else memo.get("run")
+        if isinstance(kept, Run) and kept.angles._cell.device == CPU:
+            return kept
+        run = self._new_run()
+        plain = isinstance(run.angles, Parameter) and not run.matrices
+        if plain and run.angles.device == CPU and state.is_kept(self.num_qubits):
+            memo["run"] = run
+        return run
+
+    def _new_run(
         self,
         inputs: Mapping[str, Any] | None = None,
         values: Any = None,
@@ -84,23 +99,30 @@ class RunMethods:
         compiled = circuit.compiled()
         precision = checked_dtype(dtype) if dtype is not None else compiled.dtype
         bound = binding.bind(circuit, inputs, values)
-        start = state.initial_state(initial_state, self.num_qubits, precision)
-        if start.ndim == 2:
-            binding.common_batch([*bound.operands, (start, True)])
-        matrices = [_as(m.value(), precision) for m in compiled.matrices]
-        home = place or (bound.operands[0][0] if bound.operands else start).device
+        operands, start = bound.operands, None
+        if initial_state is not None:
+            start = state.initial_state(initial_state, self.num_qubits, precision)
+            if start.ndim == 2:
+                binding.common_batch([*operands, (start, True)])
+        matrices: tuple[Tensor, ...] = ()
+        if compiled.matrices:
+            matrices = tuple([_as(m.value(), precision) for m in compiled.matrices])
+        first = operands[0][0] if operands else start
+        home = place or (CPU if first is None else first._cell.device)
         chosen = engine_for(engine, home)
-        angles = circuit._kept(bound.angles())
-        if initial_state is None:
-            start = state.zero_state_on(home, self.num_qubits, precision)
+        angles = bound.angles()
+        if circuit._retains_angle_grads:
+            angles = circuit._kept(angles)
         # Without device=, only what is made here moves: the user's tensors stay where they are.
-        if place or not isinstance(initial_state, Tensor):
-            start = on_device(start, home)
-        if place or not bound.operands:
+        if start is None:
+            start = state.zero_state_on(home, self.num_qubits, precision, chosen)
+        elif place or not isinstance(initial_state, Tensor):
+            start = state.moved_state(start, home, chosen)
+        if place or not operands:
             angles = on_device(angles, home)
         if place:
-            matrices = [on_device(m, home) for m in matrices]
-        return Run(compiled.plan, start, angles, tuple(matrices), chosen, place is not None)
+            matrices = tuple([on_device(m, home) for m in matrices])
+        return Run(compiled.plan, start, angles, matrices, chosen, place is not None)
 
     def _normalised_run(self, what: str, options: dict[str, Any]) -> Run:
         """Return a run, or refuse an initial state of another norm than 1."""
@@ -155,12 +177,14 @@ class RunMethods:
         single = isinstance(observable, Observable)
         compiled = compile_observables(observable_list(observable), self.num_qubits)
         run = self._run(**options)
-        operands = (run.state, run.angles, run.coefficients(compiled), run.matrices)
-        fixed = (observed(run.plan, compiled.terms), compiled.terms, run.engine)
+        whole, start, angles, matrices, chosen, moved = run
+        coefficients = coefficients_on(compiled, start._cell.device, moved=moved)
+        plan, terms = observed(whole, compiled.terms), compiled.terms
+        operands = (start, angles, coefficients, matrices, plan, terms, chosen)
         if shots is None:
-            return execute.expectation_of(*operands, *fixed, single=single)
+            return execute.expectation_of(*operands, single=single)
         count, generator = sampling.checked_shots(shots), sampling.generator_of(seed)
-        return sampled_expectation(*operands, *fixed, count, generator, single=single)
+        return sampled_expectation(*operands, count, generator, single=single)
 
     def variance(self, observable: Observable, **options: Any) -> Tensor:
         """Return <O^2> - <O>^2 of an observable with fixed coefficients, ``()`` or ``(B,)``.
@@ -283,7 +307,8 @@ class RunMethods:
                 "Call it once a sample."
             )
         size, dtype = 1 << self.num_qubits, run.state.dtype
-        require_memory(2 * dtype.itemsize * size**2, f"a unitary of {self.num_qubits} qubits")
+        what = f"a unitary of {self.num_qubits} qubits"
+        require_memory(2 * dtype.itemsize * size**2, what, run.engine.available_memory)
         rows = Tensor(np.eye(size, dtype=dtype), device=run.angles.device)
         return execute.evolve(rows, run.angles, run.matrices, run.plan, run.engine).T
 
@@ -300,33 +325,6 @@ class RunMethods:
         """
         binding.assign(cast("Circuit", self), values)
         return cast("Circuit", self)
-
-
-def observable_list(observable: Any) -> list[Observable]:  # Any: whatever the user gave
-    """Return one observable, or several, as a list; ``compile_observables`` checks its elements.
-
-    Raises:
-        ObservableError: neither an observable nor several of something.
-    """
-    if isinstance(observable, Observable):
-        return [observable]
-    known = isinstance(observable, str | Mapping) or type(observable).__module__.startswith(
-        "qiskit"
-    )
-    if known or not isinstance(observable, Iterable):
-        raise _no_observable(observable)
-    return list(observable)
-
-
-def _no_observable(given: Any) -> ObservableError:
-    remedy = "Write Z(0), or PauliSum({'ZZ': 1.0})."
-    if isinstance(given, Mapping):
-        remedy = "Wrap it: PauliSum({'ZZ': 1.0})."
-    elif type(given).__module__.startswith("qiskit"):
-        remedy = f"Convert it: PauliSum.from_qiskit({type(given).__name__}(...))."
-    return ObservableError(
-        f"expectation needs an observable or a sequence of them, got {given!r:.60}. {remedy}"
-    )
 
 
 def fixed_coefficients(observable: Observable, num_qubits: int) -> CompiledObservables:
@@ -374,7 +372,7 @@ def coefficients_on(compiled: CompiledObservables, device: str, *, moved: bool =
 
 def on_device(x: Tensor, device: str) -> Tensor:
     """Return what a run needs where it runs; a move is a recorded, counted op."""
-    return x if x.device == device else x.to(device)
+    return x if x._cell.device == device else x.to(device)
 
 
 def checked_dtype(dtype: DTypeLike) -> DType:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from autodiff import Tensor
 from autodiff.dtypes import real_dtype
-from autodiff.ieee import silent
+from autodiff.ieee import silence, silent
 from autodiff.node import Meta, Op
 from circuits.angle_table import wanted_slots
 from circuits.engines.base import Engine, Wanted
 from circuits.first_order import refuse_second_order
 from circuits.leading_axes import repeated, with_rows
 from circuits.plan.steps import Plan
+from circuits.plan.terms import Terms
 
 # Any in this file: a backend's arrays.
 
@@ -27,17 +27,13 @@ def reverse_op(name: str, forward: Callable[..., Any], meta: Callable[..., Seque
     return Op(name, forward, refuse_second_order, meta, outputs=None, per_sample=with_rows)
 
 
-_wanted = lru_cache(maxsize=128)(Wanted)
-
-
-def wanted_of(
-    state: Tensor, angles: Tensor, coefficients: Tensor, matrices: Sequence[Tensor]
-) -> Wanted:
-    """Return which gradients a run's operands need."""
-    return _wanted(
+def wanted_of(inputs: Sequence[Tensor]) -> Wanted:
+    """Return which gradients a run needs of its state, angles, coefficients and matrices."""
+    state, angles, coefficients, *matrices = inputs
+    return Wanted(
         state._meta.requires_grad,
         wanted_slots(angles),
-        any(m.requires_grad for m in matrices),
+        any(m._meta.requires_grad for m in matrices) if matrices else False,
         coefficients._meta.requires_grad,
     )
 
@@ -51,7 +47,11 @@ def swept(
     matrices: Sequence[Any],
     wanted: Wanted,
     rows: int | None,
-    **start: Any,
+    *,
+    cotangent: Any = None,
+    terms: Terms | None = None,
+    coefficients: Any = None,
+    weights: Any = None,
 ) -> list[Any]:
     """Run the adjoint sweep and return what is wanted: state, angles, coefficients, matrices.
 
@@ -64,8 +64,10 @@ def swept(
         matrices: (B or 1, d, d) each.
         wanted: which gradients.
         rows: of cotangents, R of them; None: one, without an axis.
-        start: ``cotangent`` (R B, N); or ``terms``, ``coefficients`` (B or 1, T) and ``weights``
-            (R B, K).
+        cotangent: (R B, N) of the final states; or the next three.
+        terms: what was measured.
+        coefficients: (B or 1, T).
+        weights: (R B, K), the cotangent of the values.
 
     Returns:
         Arrays (R B, ...).
@@ -73,25 +75,39 @@ def swept(
     if rows is not None:
         angles = repeated(xp, angles, rows)
         matrices = [repeated(xp, m, rows) for m in matrices]
-        if "coefficients" in start:
-            start["coefficients"] = repeated(xp, start["coefficients"], rows)
-    gradients = engine.reverse(plan, final, angles, matrices, wanted, **start)
+        if coefficients is not None:
+            coefficients = repeated(xp, coefficients, rows)
+    gradients = silence.run(
+        engine.reverse,
+        plan,
+        final,
+        angles,
+        matrices,
+        wanted,
+        cotangent=cotangent,
+        terms=terms,
+        coefficients=coefficients,
+        weights=weights,
+    )
     parts: list[Any] = [gradients.state] if wanted.state else []
-    parts += [gradients.angles] if wanted.slots else []
-    parts += [gradients.coefficients] if wanted.coefficients else []
-    parts += list(gradients.matrices or ()) if wanted.matrices else []
-    show_unseen(plan, angles, parts)
+    if wanted.slots:
+        parts.append(gradients.angles)
+    if wanted.coefficients:
+        parts.append(gradients.coefficients)
+    if wanted.matrices:
+        parts += gradients.matrices or ()
+    if plan.partial:
+        show_unseen(xp, angles, parts)
     return parts
 
 
-def show_unseen(plan: Plan, angles: Any, results: Sequence[Any]) -> None:
+@NAN_IS_A_RESULT
+def show_unseen(xp: Any, angles: Any, results: Sequence[Any]) -> None:
     """Make results (B, ...) NaN where a sample has an angle that is not finite.
 
     A partial plan does not read all angles; what is not a number would otherwise give one. The
     results are an engine's, who keeps nothing of them, and are changed where they are.
     """
-    if not plan.partial:
-        return
     flaw = (angles * 0).sum(axis=-1)
     for x in results:
         if x.size:
@@ -123,7 +139,11 @@ def spread(parts: Sequence[Tensor], asked: Sequence[bool]) -> list[Tensor | None
     return [next(found) if flag else None for flag in asked]
 
 
-def spread_all(parts: Sequence[Tensor], wanted: Wanted, matrices: int) -> list[Tensor | None]:
-    """Give state, angles, coefficients and matrices their gradients."""
-    asked = (wanted.state, wanted.slots, wanted.coefficients)
-    return spread(parts, asked + (wanted.matrices,) * matrices)
+def spread_all(parts: Sequence[Tensor], wanted: Wanted, inputs: int) -> list[Tensor | None]:
+    """Give state, angles, coefficients and matrices, the inputs, their gradients."""
+    found = iter(parts)
+    state = next(found) if wanted.state else None
+    angles = next(found) if wanted.slots else None
+    coefficients = next(found) if wanted.coefficients else None
+    matrices = found if wanted.matrices else [None] * (inputs - 3)
+    return [state, angles, coefficients, *matrices]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.plan.steps import MatrixFunction, Step
+from circuits.plan.steps import MatrixFunction, Spectra, Step
 
 Controls = tuple[tuple[int, int], ...]
 Quaternion = tuple[float, float, float, float]
@@ -121,6 +121,7 @@ class Function:
         derivative: the same.
         size: rows of the matrix, or entries of the diagonal.
         diagonal: whether it makes diagonals.
+        spectra: for each angle the frequencies in what it makes.
         slots: columns of the angle table, a row a member.
         controlled: whether a member has controls, so that its phase is a block of its own.
     """
@@ -129,6 +130,7 @@ class Function:
     derivative: MatrixFunction
     size: int
     diagonal: bool
+    spectra: Spectra = ()
     slots: list[tuple[int, ...]] = field(default_factory=list)
     controlled: list[bool] = field(default_factory=list)
 

@@ -180,12 +180,13 @@ class _Fuser:
 
     def _member(self, step: Step, size: int, controlled: bool) -> Made:
         diagonal = step.structure is Structure.DIAGONAL
-        key = (step.function, step.derivative, len(step.slots), size, diagonal)
+        key = (step.function, step.derivative, step.spectra, len(step.slots), size, diagonal)
         group = self.groups.setdefault(key, len(self.functions))
         if group == len(self.functions):
             assert step.function is not None
             assert step.derivative is not None
-            self.functions.append(Function(step.function, step.derivative, size, diagonal))
+            what = (step.function, step.derivative, size, diagonal, step.spectra)
+            self.functions.append(Function(*what))
         found = self.functions[group]
         found.slots.append(step.slots)
         found.controlled.append(controlled)

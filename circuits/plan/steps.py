@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 ComplexArray = NDArray[np.complexfloating]
 RealArray = NDArray[np.floating]
 MatrixFunction = Callable[[RealArray], ComplexArray]
+Spectra = tuple[tuple[float, ...], ...]
+"""For each angle t of a function all w for which e^{i w t} occurs in what the function gives."""
 
 
 class Structure(Enum):
@@ -50,6 +52,7 @@ class Step:
         function: angles ``(..., len(slots))`` to matrices ``(..., d, d)`` or diagonals
             ``(..., d)``.
         derivative: the same angles to ``(..., len(slots), d, d)`` or ``(..., len(slots), d)``.
+        spectra: of ``function``, for each slot.
         source: position of this step's matrix among the matrices given at run time (DENSE).
         permutation: ``(d,)`` int64 (PERMUTATION).
         position: index of the instruction in the circuit that this step came from.
@@ -65,6 +68,7 @@ class Step:
     matrix: ComplexArray | None = None
     function: MatrixFunction | None = None
     derivative: MatrixFunction | None = None
+    spectra: Spectra = ()
     source: int | None = None
     permutation: NDArray[np.int64] | None = None
     position: int = -1

@@ -11,7 +11,6 @@ from circuits.angles import Angle
 from circuits.dense import (
     apply_steps,
     fixed_matrix,
-    fourier_coefficients,
     matrix_by_function,
     matrix_on_tape,
     word_matrix,
@@ -83,12 +82,3 @@ def test_first_letter_of_a_word_is_least_significant() -> None:
     np.testing.assert_array_equal(
         word_matrix("XZ"), np.kron(np.diag([1, -1]), np.array([[0, 1], [1, 0]]))
     )
-
-
-def test_coefficients_are_those_of_the_waves() -> None:
-    def function(angles: np.ndarray) -> np.ndarray:
-        a, b = angles[..., 0], angles[..., 1]
-        return (3 * np.exp(-0.5j * a) + 2j * np.exp(0.5j * a + 1j * b))[..., None, None]
-
-    found = fourier_coefficients(function, ((-0.5, 0.5), (0.0, 1.0)))
-    np.testing.assert_allclose(found[..., 0, 0], [[3, 0], [0, 2j]], rtol=0, atol=1e-14)

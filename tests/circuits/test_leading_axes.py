@@ -66,10 +66,10 @@ def test_weights_undo_values(batched: bool, single: bool, rows: int | None) -> N
     shape, kind = value_meta((2,) if batched else (), np.dtype(np.complex64), TERMS, single)
     assert (public.shape, kind) == (shape, F32)
     if rows is None:
-        np.testing.assert_array_equal(weights_of(public, batched, single, None), whole)
+        np.testing.assert_array_equal(weights_of(public, single), whole)
     else:
         many = np.stack([public + k for k in range(rows)])
-        found = weights_of(many, batched, single, rows)
+        found = weights_of(many, single)
         np.testing.assert_array_equal(found, np.concatenate([whole + k for k in range(rows)]))
 
 
@@ -78,7 +78,7 @@ def test_weights_undo_values(batched: bool, single: bool, rows: int | None) -> N
 def test_gradients_get_the_axes_of_the_operands(batched: bool, rows: int | None) -> None:
     samples = 3 if batched else 1
     part = DIGITS[: (rows or 1) * samples * 4].reshape(-1, 4)
-    found = shaped(part, batched, rows)
+    (found,) = shaped([part], batched, rows)
     front = (*([] if rows is None else [rows]), *([3] if batched else []))
     assert found.shape == (*front, 4)
     np.testing.assert_array_equal(found.ravel(), part.ravel())

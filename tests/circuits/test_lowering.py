@@ -43,6 +43,7 @@ def test_partly_fixed_derivatives_are_those_of_the_free_angles(row: Gate) -> Non
         free = np.flatnonzero(choice)
         actual = step.derivative(np.stack([values[free], values[free]]))
         np.testing.assert_allclose(actual, whole[:, free], rtol=0, atol=1e-15)
+        assert step.spectra == tuple(row.spectra[k] for k in free)
 
 
 def test_equally_fixed_functions_are_equal() -> None:

@@ -27,8 +27,9 @@ from circuits import (
     Y,
     Z,
 )
+from circuits.compiled_observables import observable_list
 from circuits.engines.registry import get_engine
-from circuits.run_methods import checked_dtype, observable_list
+from circuits.run_methods import checked_dtype
 
 every_engine = pytest.mark.parametrize("engine", ["reference", "numba"])
 
