@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import Terms
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Which gradients a reverse call must compute; the others come back as None.
 
     Attributes:
@@ -170,4 +169,6 @@ def own_states(states: ComplexArray, batch: int) -> ComplexArray:
     >>> own_states(np.array([[1.0], [2.0]]), 4)[:, 0].tolist()
     [1.0, 2.0, 1.0, 2.0]
     """
-    return states if len(states) == batch else np.tile(states, (batch // len(states), 1))
+    if len(states) == batch:
+        return states
+    return states[None].repeat(batch // len(states), axis=0).reshape(batch, -1)

@@ -21,8 +21,9 @@ FLIP, LANES: flips of rows and lanes (LANE_TURN: of its qubit); ROWS, COUNT: its
 the tile's base must hold under a mask, and a mask whose parity is a sign; ENTRY: its first
 coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that
 it acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of
-its table or matrix (EXCHANGE: 1 if it acts on all lanes); OUT: its first column of results.
-Positions of vectors are counted in vectors.
+its table or matrix (EXCHANGE: 1 if it acts on all lanes; turns: 1 if the reverse sweep only looks,
+as nothing before them needs them undone); OUT: its first column of results. Positions of vectors
+are counted in vectors.
 """
 
 ABOUT_X, ABOUT_Y, ABOUT_Z, CONSTANT, COLUMN = range(5)

@@ -19,10 +19,11 @@ from circuits.engines.base import (
     real_dtype,
     swept_samples,
 )
+from circuits.engines.numba_buffers import ResultBuffers
 from circuits.engines.numba_outline import outline
-from circuits.engines.numba_pieces import Pieces
-from circuits.engines.numba_program import Call, Program, Shape, sparse_product
+from circuits.engines.numba_program import Call, Program, sparse_product
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
+from circuits.engines.pieces import Pieces
 from circuits.plan.forecast import Outline
 from circuits.plan.memory import require_memory
 from circuits.plan.steps import ComplexArray, Plan, RealArray
@@ -53,6 +54,7 @@ class NumbaEngine(Engine):
 
     def __init__(self) -> None:
         self._local = threading.local()
+        self._results = ResultBuffers()
 
     def forward(
         self,
@@ -67,31 +69,28 @@ class NumbaEngine(Engine):
         program, real = self._program(plan), real_dtype(state.dtype)
         if isinstance(program, Pieces):
             return program.forward(state, angles, matrices, terms, coefficients)
-        batch = _samples(state, angles, matrices, coefficients)
-        require_memory(batch * state.dtype.itemsize * state.shape[1], "a run's final states")
-        shape = program.shape(batch, real, terms)
-        call = program.call(shape, batch, None)
+        batch, size = _samples(state, angles, matrices, coefficients), state.shape[1]
+        require_memory(batch * state.dtype.itemsize * size, "a run's final states")
+        call = program.call(batch, real, terms, None)
         columns, _ = program.make_columns(angles, matrices, real)
-        final = np.empty((batch, state.shape[1]), state.dtype)
-        nothing = _NOTHING[real]
-        values = nothing if terms is None else np.zeros((batch, terms.num_rows), real)
+        final = self._results.empty((batch, size), state.dtype)
+        values = _NOTHING[real] if terms is None else np.zeros((batch, terms.num_rows), real)
         operands = (
             *call.tables,
             _input(angles, real),
-            _input(columns, real),
+            columns,
             _states(state, real),
             _input(coefficients, real),
             final.view(real),
             values,
-            nothing,
         )
         if call.passes:
-            self._run_stages(stages.forward_stages, shape, call, operands, batch)
+            self._run_stages(stages.forward_stages, call, operands, batch)
         else:
             self._run_blocks(drivers.forward, call, operands, real)
         if terms is None or coefficients is None:
             return final, None
-        for position, term in shape.sparse:
+        for position, term in call.shape.sparse:
             products = np.vecdot(final, sparse_product(term, final)).real
             values[:, terms.rows[position]] += coefficients[:, position] * products
         return final, values
@@ -114,42 +113,41 @@ class NumbaEngine(Engine):
         if isinstance(program, Pieces):
             return program.reverse(final, angles, matrices, wanted, *start)
         batch, real = swept_samples(cotangent, weights), real_dtype(final.dtype)
-        shape = program.shape(batch, real, terms)
-        call = program.call(shape, batch, wanted)
+        call = program.call(batch, real, terms, wanted)
         columns, made = program.make_columns(angles, matrices, real)
         nothing, asked = _NOTHING[real], 0 if terms is None else len(terms.terms)
         by_term = np.zeros((batch, asked), real) if wanted.coefficients else nothing
-        by_state = np.empty((batch, final.shape[1]), final.dtype) if wanted.state else nothing
-        if shape.sparse:
+        by_state = nothing
+        if wanted.state:
+            by_state = self._results.empty((batch, final.shape[1]), final.dtype)
+        if call.shape.sparse:
             cotangent = _sparse_cotangent(terms, final, coefficients, weights)
         results = np.empty((batch, 1 + plan.num_slots + program.columns.out_width), real)
         operands = (
             *call.tables,
             _input(angles, real),
-            _input(columns, real),
+            columns,
             _states(final, real),
             _NONE[real] if cotangent is None else _states(cotangent, real),
             _input(coefficients, real),
             _input(weights, real),
             results,
             by_term,
-            by_state.view(real),
-            nothing,
+            by_state.view(real) if wanted.state else nothing,
         )
         if call.passes:
-            self._run_stages(stages.reverse_stages, shape, call, operands, batch)
+            self._run_stages(stages.reverse_stages, call, operands, batch)
         else:
             self._run_blocks(drivers.reverse, call, operands, real)
+        by_angle = by_matrix = None
+        if wanted.angles:
+            by_angle = program.angle_gradients(results, angles, made, wanted)
+        if wanted.matrices:
+            by_matrix = program.matrix_gradients(results, matrices, final.dtype)
+        if not wanted.coefficients:
+            return Gradients(by_state if wanted.state else None, by_angle, by_matrix)
         _finish_terms(terms, final, weights, by_term)
-        by_angle = program.angle_gradients(results, angles, made, wanted) if wanted.angles else None
-        return Gradients(
-            state=by_state if wanted.state else None,
-            angles=by_angle,
-            matrices=program.matrix_gradients(results, matrices, final.dtype)
-            if wanted.matrices
-            else None,
-            coefficients=by_term if wanted.coefficients else None,
-        )
+        return Gradients(by_state if wanted.state else None, by_angle, by_matrix, by_term)
 
     def outline(
         self,
@@ -172,10 +170,9 @@ class NumbaEngine(Engine):
         room = self._workspace(team, call.size, real)
         run_team(driver, (*operands, room, np.zeros(drivers.COUNTERS, np.int64)), team)
 
-    def _run_stages(
-        self, driver: Any, shape: Shape, call: Call, operands: tuple[Any, ...], batch: int
-    ) -> None:
+    def _run_stages(self, driver: Any, call: Call, operands: tuple[Any, ...], batch: int) -> None:
         """Run a driver of staged programs: threads share the tiles."""
+        shape = call.shape
         lanes, real = shape.layout.lanes, shape.layout.schedule.fixed.dtype
         team = stage_team(call.blocks, len(shape.layout.schedule.places))
         room = self._workspace(team + 1, call.size, real)

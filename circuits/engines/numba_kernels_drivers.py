@@ -15,6 +15,7 @@ from circuits.engines.instructions import (
     BASE_MASK,
     BASE_VALUE,
     EXCHANGE,
+    FLIP,
     KIND,
     LANE_TURN,
     LIVE,
@@ -40,12 +41,15 @@ from circuits.engines.numba_kernels_gates import (
     word_reverse,
 )
 from circuits.engines.numba_kernels_matrices import dense, dense_environment, exchange
+from circuits.engines.numba_kernels_packing import PART, part, part_rows
 from circuits.engines.numba_kernels_runs import run, run_undone
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
     finish,
     imaginary_dot,
+    is_zero_state,
     load_rows,
+    load_zero_state,
     multiply_rows,
     prepare,
     store_results,
@@ -85,7 +89,19 @@ AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS, A
 JOINED, CLAIMED, DONE, COUNTERS = range(4)
 """Counters of a call: threads that joined, blocks that were claimed, and blocks that are done."""
 
-NUMBERS = 14
+GROWN, NUMBERS = 14, 15
+"""Where it stands how many instructions at the beginning reach the rows one qubit after the other,
+0 if they do not: as long as they run, |0...0> is zero in the rows not yet reached."""
+
+OPS, PASSES = NUMBERS, NUMBERS + PART
+"""Heads of the parts of a call, behind its numbers: instructions, and passes of staged programs."""
+
+ORDERS, ITEMS, FIXED, GROUPS, WORDS, PROJECTORS, LIMITS, SIGNS, LINKS, SHARES, BITS = range(
+    0, 11 * PART, PART
+)
+"""Heads of the parts of a program's tables: rows of the state that a tile's rows are (ORDERS); what
+instructions point into (ITEMS, FIXED); observables, with what projectors point into (LIMITS); in
+stages bits that a tile's number is spread over (BITS)."""
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 
@@ -102,6 +118,23 @@ def wait_for(control: Array, at: int, count: int) -> None:
         if spins > 200:
             _yield()
             spins = 0
+
+
+@compiled
+def unpacked(call: Array, tables: Array, like: Array) -> tuple[Array, ...]:
+    """Instructions, what they point into, and observables; reals have the precision of ``like``."""
+    return (
+        part_rows(call, OPS, call),
+        part(tables, ITEMS, tables),
+        part(tables, FIXED, like),
+        part_rows(tables, GROUPS, tables),
+        part_rows(tables, WORDS, tables),
+        part_rows(tables, PROJECTORS, tables),
+        part(tables, LIMITS, tables),
+        part(tables, SIGNS, like),
+        part_rows(tables, LINKS, tables),
+        part(tables, SHARES, like),
+    )
 
 
 @compiled
@@ -139,6 +172,29 @@ def run_forward(
             run(b, k, ops, i, items, C, scratch, one, base)
         elif kind != MEMBER:
             dense(b, k, ops, i, items, C, scratch, base - base)
+
+
+@compiled
+def run_grown(
+    b: Array,
+    k: int,
+    ops: Array,
+    count: int,
+    items: Array,
+    fixed: Array,
+    C: Array,
+    scratch: Array,
+    base: int,
+) -> None:
+    """Apply the first instructions to |0...0>, each to the rows that may hold anything but zeros.
+
+    An instruction reaches twice as many rows as the one before: all of them cost as much as two.
+    """
+    size = k - k
+    for i in range(count):
+        while ops[i, FLIP] >> size:
+            size += 1
+        run_forward(b, size, ops, i, i + 1, items, fixed, C, scratch, base)
 
 
 @compiled
@@ -249,10 +305,10 @@ def store_values(
     sample: int,
     wide: int,
     batch: int,
+    by_term: int,
     values: Array,
-    by_term: Array,
 ) -> None:
-    """Add up the values of observables, and where asked for of terms.
+    """Add up the values of observables, or of terms.
 
     Link i says that term ``links[i, 0]``, of observable ``links[i, 2]``, has ``shares[i]`` of sum
     ``links[i, 1]``.
@@ -262,14 +318,12 @@ def store_values(
         s = sample + lane
         for t in range(values.shape[1]):
             values[s, t] = 0.0
-        for t in range(by_term.shape[1]):
-            by_term[s, t] = 0.0
         for i in range(links.shape[0]):
             term, at = links[i, 0], links[i, 1] * V
             total = shares[i] * (sums[at + lane] if wide else vsum(vload(sums, at)))
-            if by_term.shape[1]:
-                by_term[s, term] += total
-            if values.shape[1]:
+            if by_term:
+                values[s, term] += total
+            else:
                 c = coefficients[s if coefficients.shape[0] > 1 else 0, term]
                 values[s, links[i, 2]] += c * total
 
@@ -300,30 +354,22 @@ def fill_factors(
 @compiled_driver
 def forward(
     call: Array,
-    orders: Array,
-    ops: Array,
-    items: Array,
-    fixed: Array,
+    tables: Array,
     numbers: Array,
-    groups: Array,
-    words: Array,
-    projectors: Array,
-    limits: Array,
-    signs: Array,
-    links: Array,
-    shares: Array,
     angles: Array,
     columns: Array,
     states: Array,
     coefficients: Array,
     final: Array,
     values: Array,
-    nothing: Array,
     work: Array,
     control: Array,
 ) -> None:
     """Apply a program to all samples and measure; run by every thread of the call."""
-    room = work[atomic_add(control, JOINED, 1)]
+    room, orders = work[atomic_add(control, JOINED, 1)], part_rows(tables, ORDERS, tables)
+    ops, items, fixed, groups, words, projectors, limits, signs, links, shares = unpacked(
+        call, tables, numbers
+    )
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, L = room, room[call[AT_OPERANDS] :]
     C, sums, scratch = (
@@ -332,6 +378,7 @@ def forward(
         room[call[AT_SCRATCH] :],
     )
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
+    grown = call[GROWN] if states.shape[0] == 1 and is_zero_state(states[0]) else zero
     while True:
         block = atomic_add(control, CLAIMED, 1)
         if block >= call[BLOCKS]:
@@ -339,17 +386,21 @@ def forward(
         sample = block * V if wide else block
         fill_operands(angles, columns, sample, wide, batch, L)
         prepare(ops, items, fixed, numbers, L, C, slots)
-        load_rows(states, sample, wide, batch, b, k, zero, orders[0])
+        if grown:
+            load_zero_state(states[0], wide, b, k)
+            run_grown(b, k, ops, grown, items, fixed, C, scratch, zero)
+        else:
+            load_rows(states, sample, wide, batch, b, k, zero, orders[0])
         if call[PHASED]:
             at = 3 * slots * V
             multiply_rows(b, k, vload(L, at), vload(L, at + V))
-        run_forward(b, k, ops, zero, ops.shape[0], items, fixed, C, scratch, zero)
+        run_forward(b, k, ops, grown, ops.shape[0], items, fixed, C, scratch, zero)
         if count:
             for at in range(0, count * V, V):
                 vstore(sums, at, vzero(b))
             measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
             sign_sums(words, projectors, signs, sums)
-            store_values(sums, links, shares, coefficients, sample, wide, batch, values, nothing)
+            store_values(sums, links, shares, coefficients, sample, wide, batch, zero, values)
         store_rows(final, sample, wide, batch, b, k, zero, orders[1])
         atomic_add(control, DONE, 1)
     wait_for(control, DONE, call[BLOCKS])
@@ -358,18 +409,8 @@ def forward(
 @compiled_driver
 def reverse(  # budget: the order of a sweep
     call: Array,
-    orders: Array,
-    ops: Array,
-    items: Array,
-    fixed: Array,
+    tables: Array,
     numbers: Array,
-    groups: Array,
-    words: Array,
-    projectors: Array,
-    limits: Array,
-    signs: Array,
-    links: Array,
-    shares: Array,
     angles: Array,
     columns: Array,
     final: Array,
@@ -379,12 +420,14 @@ def reverse(  # budget: the order of a sweep
     out: Array,
     by_term: Array,
     by_state: Array,
-    nothing: Array,
     work: Array,
     control: Array,
 ) -> None:
     """Run the adjoint sweep for all samples; run by every thread of the call."""
-    room = work[atomic_add(control, JOINED, 1)]
+    room, orders = work[atomic_add(control, JOINED, 1)], part_rows(tables, ORDERS, tables)
+    ops, items, fixed, groups, words, projectors, limits, signs, links, shares = unpacked(
+        call, tables, numbers
+    )
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, c, L = room, room[call[AT_LAMBDA] :], room[call[AT_OPERANDS] :]
     C, sums, scratch = (
@@ -413,7 +456,7 @@ def reverse(  # budget: the order of a sweep
                 measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
                 sign_sums(words, projectors, signs, sums)
                 store_values(
-                    sums, links, shares, coefficients, sample, wide, batch, nothing, by_term
+                    sums, links, shares, coefficients, sample, wide, batch, zero + 1, by_term
                 )
             fill_factors(links, shares, coefficients, weights, sample, wide, batch, sums, count)
             sign_sums(words, projectors, signs, sums)

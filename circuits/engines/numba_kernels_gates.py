@@ -34,6 +34,7 @@ from circuits.engines.instructions import (
     ROWS,
     SIGN,
     SIGNS,
+    SIZE,
 )
 from circuits.engines.numba_simd import (
     compiled,
@@ -130,6 +131,27 @@ def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Arr
 
 
 @compiled
+def _pair_environments(psi: Array, lam: Array, E: Array) -> Array:
+    """Add a pair of rows to the environments Im <lambda|sigma|psi>."""
+    x, y, u, v = psi
+    r, s, t, w = lam
+    return (
+        fms(w, x, fma(t, y, fms(s, u, fma(r, v, E[0])))),
+        fma(w, y, fma(t, x, fms(s, v, fms(r, u, E[1])))),
+        fma(w, u, fms(t, v, fms(s, x, fma(r, y, E[2])))),
+    )
+
+
+@compiled
+def _see_pair(b: Array, c: Array, first: int, second: int, E: Array) -> Array:
+    """Return the environments with a pair of rows that stays as it is."""
+    V = vlen(b)
+    o, q = 2 * V * first, 2 * V * second
+    psi = (vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V))
+    return _pair_environments(psi, (vload(c, o), vload(c, o + V), vload(c, q), vload(c, q + V)), E)
+
+
+@compiled
 def _undo_pair(
     b: Array,
     c: Array,
@@ -146,9 +168,7 @@ def _undo_pair(
     o, q = 2 * V * first, 2 * V * second
     x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q), vload(b, q + V)
     r, s, t, w = vload(c, o), vload(c, o + V), vload(c, q), vload(c, q + V)
-    ex = fms(w, x, fma(t, y, fms(s, u, fma(r, v, E[0]))))
-    ey = fma(w, y, fma(t, x, fms(s, v, fms(r, u, E[1]))))
-    ez = fma(w, u, fms(t, v, fms(s, x, fma(r, y, E[2]))))
+    E = _pair_environments((x, y, u, v), (r, s, t, w), E)
     x, y, u, v = _turned(Ar, Ai, Br, Bi, x, y, u, v)
     vstore(b, o, x)
     vstore(b, o + V, y)
@@ -159,7 +179,7 @@ def _undo_pair(
     vstore(c, o + V, s)
     vstore(c, q, t)
     vstore(c, q + V, w)
-    return ex, ey, ez
+    return E
 
 
 @compiled
@@ -172,14 +192,19 @@ def accumulate(E: Array, at: int, value: Array) -> None:
 def turn_reverse(
     b: Array, c: Array, k: int, ops: Array, i: int, items: Array, fixed: Array, C: Array, E: Array
 ) -> None:
-    """Undo a block on psi and lambda, with its three environments."""
+    """Undo a block on psi and lambda, with its three environments, or only see these."""
     V = vlen(b)
     entry, rows, count, flip = ops[i, ENTRY] * V, ops[i, ROWS], ops[i, COUNT], ops[i, FLIP]
     zero = vzero(b)
     Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
     Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
     e = (zero, zero, zero)
-    if count < 2:
+    if ops[i, SIZE]:
+        pivot, mask, value = first_constraint(items, rows, count)
+        for p in range(1 << (k - count)):
+            row = near_row(p, pivot, mask, value)
+            e = _see_pair(b, c, row, row ^ flip, e)
+    elif count < 2:
         pivot, mask, value = first_constraint(items, rows, count)
         for p in range(1 << (k - count)):
             row = near_row(p, pivot, mask, value)
@@ -223,11 +248,26 @@ def lane_turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign
 
 
 @compiled
+def _see_lanes(b: Array, c: Array, o: int, lanes: int, E: Array) -> Array:
+    """Return the environments with a row that stays as it is."""
+    V = vlen(b)
+    x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
+    return _lane_environments(x, y, vflip(x, lanes), vflip(y, lanes), r, s, E)
+
+
+@compiled
 def _undo_lanes(
     b: Array, c: Array, o: int, lanes: int, Ar: Array, Ai: Array, Br: Array, Bi: Array, E: Array
 ) -> Array:
     x, y, u, v = _turn_lanes(b, o, lanes, Ar, Ai, Br, Bi)
     r, s, _, _ = _turn_lanes(c, o, lanes, Ar, Ai, Br, Bi)
+    return _lane_environments(x, y, u, v, r, s, E)
+
+
+@compiled
+def _lane_environments(
+    x: Array, y: Array, u: Array, v: Array, r: Array, s: Array, E: Array
+) -> Array:
     return fms(s, u, fma(r, v, E[0])), fms(s, v, fms(r, u, E[1])), fms(s, x, fma(r, y, E[2]))
 
 
@@ -242,7 +282,10 @@ def lane_turn_reverse(
     Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
     Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
     e = (zero, zero, zero)
-    if count < 2:
+    if ops[i, SIZE]:
+        for row in range(1 << k):
+            e = _see_lanes(b, c, 2 * V * row, lanes, e)
+    elif count < 2:
         pivot, mask, value = first_constraint(items, rows, count)
         for p in range(1 << (k - count)):
             o = 2 * V * near_row(p, pivot, mask, value)

@@ -33,7 +33,10 @@ from circuits.engines.numba_kernels_drivers import (
     AT_SCRATCH,
     AT_SUMS,
     BATCH,
+    BITS,
     DOT,
+    ORDERS,
+    PASSES,
     PHASED,
     ROWS_LOG,
     STOP,
@@ -43,8 +46,10 @@ from circuits.engines.numba_kernels_drivers import (
     run_reverse,
     sign_sums,
     store_values,
+    unpacked,
     wait_for,
 )
+from circuits.engines.numba_kernels_packing import part_planes, part_rows
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
     finish,
@@ -125,27 +130,14 @@ def _measure_pass(
 @compiled_driver
 def forward_stages(  # budget: the order of a pass
     call: Array,
-    passes: Array,
-    orders: Array,
-    bits: Array,
-    ops: Array,
-    items: Array,
-    fixed: Array,
+    tables: Array,
     numbers: Array,
-    groups: Array,
-    words: Array,
-    projectors: Array,
-    limits: Array,
-    signs: Array,
-    links: Array,
-    shares: Array,
     angles: Array,
     columns: Array,
     states: Array,
     coefficients: Array,
     final: Array,
     values: Array,
-    nothing: Array,
     shared: Array,
     sums: Array,
     work: Array,
@@ -153,6 +145,11 @@ def forward_stages(  # budget: the order of a pass
 ) -> None:
     """Apply a program to all samples, pass by pass, and measure."""
     room = work[atomic_add(control, JOINED, 1)]
+    passes = part_rows(call, PASSES, call)
+    orders, bits = part_planes(tables, ORDERS, tables), part_planes(tables, BITS, tables)
+    ops, items, fixed, groups, words, projectors, limits, signs, links, shares = unpacked(
+        call, tables, numbers
+    )
     k, batch, slots, V = call[ROWS_LOG], call[BATCH], angles.shape[1], vlen(work)
     zero, chunks, count = k - k, sums.shape[0], words.shape[0] + projectors.shape[0]
     L, C = shared, shared[call[AT_COEFFICIENTS] :]
@@ -205,9 +202,7 @@ def forward_stages(  # budget: the order of a pass
                 total = room[call[AT_SUMS] : call[AT_SUMS] + count * V]
                 _add_chunks(sums, total)
                 sign_sums(words, projectors, signs, total)
-                store_values(
-                    total, links, shares, coefficients, sample, zero, batch, values, nothing
-                )
+                store_values(total, links, shares, coefficients, sample, zero, batch, zero, values)
             atomic_add(control, own + 1, 1)
         wait_for(control, own + 1, 1)
         own += 2
@@ -216,20 +211,8 @@ def forward_stages(  # budget: the order of a pass
 @compiled_driver
 def reverse_stages(  # budget: the order of a sweep
     call: Array,
-    passes: Array,
-    orders: Array,
-    bits: Array,
-    ops: Array,
-    items: Array,
-    fixed: Array,
+    tables: Array,
     numbers: Array,
-    groups: Array,
-    words: Array,
-    projectors: Array,
-    limits: Array,
-    signs: Array,
-    links: Array,
-    shares: Array,
     angles: Array,
     columns: Array,
     final: Array,
@@ -239,7 +222,6 @@ def reverse_stages(  # budget: the order of a sweep
     out: Array,
     by_term: Array,
     by_state: Array,
-    nothing: Array,
     inner: Array,
     shared: Array,
     sums: Array,
@@ -249,6 +231,11 @@ def reverse_stages(  # budget: the order of a sweep
 ) -> None:
     """Run the adjoint sweep for all samples, pass by pass; ``inner`` holds psi and lambda."""
     room = work[atomic_add(control, JOINED, 1)]
+    passes = part_rows(call, PASSES, call)
+    orders, bits = part_planes(tables, ORDERS, tables), part_planes(tables, BITS, tables)
+    ops, items, fixed, groups, words, projectors, limits, signs, links, shares = unpacked(
+        call, tables, numbers
+    )
     k, batch, slots, V = call[ROWS_LOG], call[BATCH], angles.shape[1], vlen(work)
     zero, chunks, count = k - k, sums.shape[0], words.shape[0] + projectors.shape[0]
     L, C = shared, shared[call[AT_COEFFICIENTS] :]
@@ -339,7 +326,7 @@ def reverse_stages(  # budget: the order of a sweep
                 _add_chunks(sums, total)
                 sign_sums(words, projectors, signs, total)
                 store_values(
-                    total, links, shares, coefficients, sample, zero, batch, nothing, by_term
+                    total, links, shares, coefficients, sample, zero, batch, zero + 1, by_term
                 )
             atomic_add(control, own + 1, 1)
         wait_for(control, own + 1, 1)

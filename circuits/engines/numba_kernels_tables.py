@@ -412,6 +412,25 @@ def load_rows(
 
 
 @compiled
+def is_zero_state(state: Array) -> bool:
+    """Whether a state is a multiple of |0...0>; what is not a number is not zero."""
+    others = 0
+    for at in range(2, state.shape[0]):
+        others |= state[at] != 0.0
+    return others == 0
+
+
+@compiled
+def load_zero_state(state: Array, wide: int, b: Array, k: int) -> None:
+    """Make a tile of a multiple of |0...0>: row 0 of a tile is row 0 of the state."""
+    V = vlen(b)
+    zero_rows(b, k)
+    for lane in range(V if wide else 1):
+        b[lane] = state[0]
+        b[V + lane] = state[1]
+
+
+@compiled
 def store_rows(
     states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
 ) -> None:

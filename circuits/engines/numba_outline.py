@@ -37,8 +37,7 @@ def outline(
 ) -> Outline:
     """Return layout, stages, threads and memory of a run."""
     real = real_dtype(dtype)
-    shape = program.shape(batch, real, terms)
-    call = program.call(shape, batch, Wanted())
+    call = program.call(batch, real, terms, Wanted())
     final = batch * dtype.itemsize << program.plan.num_qubits
     if call.passes:
         threads = stage_team(call.blocks, program.plan.num_qubits)
@@ -55,7 +54,7 @@ def outline(
         layout=_LAYOUTS[kind],
         reason=_REASONS[kind],
         blocks=dict(Counter(type(b).__name__ for b in program.fused.blocks).most_common()),
-        stages=_stages(shape),
+        stages=_stages(call.shape),
         threads=threads,
         forward_bytes=final + room + small,
         reverse_bytes=final + room + small + between + sparse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.engines import instructions
 from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines.base import Wanted
 from circuits.engines.numba_columns import (
@@ -20,7 +21,9 @@ from circuits.engines.numba_columns import (
     member_results,
     turn_gradients,
 )
+from circuits.engines.numba_first_turns import commuting_turns, grown_turns
 from circuits.engines.numba_instructions import Integers, Place
+from circuits.engines.numba_kernels_packing import packed
 from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
 from circuits.engines.numba_schedule import Schedule, Scheduler, wanted_ops
 from circuits.engines.numba_simd import VECTOR_BYTES
@@ -83,13 +86,15 @@ class Call:
     """What every call with one batch size and the same wanted gradients gets.
 
     Attributes:
-        tables: first arguments of the driver.
+        shape: the program and the observables.
+        tables: first arguments of the driver; see the heads in ``numba_kernels_drivers``.
         size: numbers in a thread's workspace.
         blocks: what threads can share: blocks of samples, or chunks of tiles.
         passes: over the state of a staged program, else none.
         work: rows times instructions of all blocks.
     """
 
+    shape: Shape
     tables: tuple[NDArray[Any], ...]
     size: int
     blocks: int
@@ -103,40 +108,20 @@ class Shape:
 
     Attributes:
         layout: of the program.
-        placed: observables.
-        tables_before: what the drivers get in front of the instructions.
+        placed: observables, views of the tables.
+        tables: what the drivers read of the program and of the observables, packed.
         sparse: position and matrix of the terms that SciPy multiplies.
-        calls: by batch size and wanted gradients.
     """
 
     layout: Layout | StagedLayout
     placed: PlacedTerms
-    tables_before: tuple[Integers, ...]
+    tables: Integers
     sparse: Sequence[tuple[int, SparseTerm]]
-    calls: dict[object, Call] = field(default_factory=dict)
 
     @property
     def atoms(self) -> int:
         """Number of words and projectors."""
         return len(self.placed.words) + len(self.placed.projectors)
-
-    def tables(self, ops: Integers) -> tuple[NDArray[Any], ...]:
-        """Return what the drivers read of the program and of the observables."""
-        schedule, placed = self.layout.schedule, self.placed
-        return (
-            *self.tables_before,
-            ops,
-            schedule.items,
-            schedule.fixed,
-            schedule.numbers,
-            placed.groups,
-            placed.words,
-            placed.projectors,
-            placed.items,
-            placed.signs,
-            placed.links,
-            placed.shares,
-        )
 
 
 class Program:
@@ -148,6 +133,7 @@ class Program:
         self.columns = Columns.place(self.fused)
         self.layouts: dict[tuple[Kind, Real], Layout | StagedLayout] = {}
         self.chosen: dict[tuple[int, Real], Layout | StagedLayout] = {}
+        self.calls: WeakKeyDictionary[Terms, dict[object, Call]] = WeakKeyDictionary()
         self.constant_columns: dict[Real, NDArray[np.floating]] = {}
         # Properties would be computed for every call.
         self.learns_phase, self.is_phased = self.fused.learns_phase, self.fused.is_phased
@@ -205,11 +191,12 @@ class Program:
     def make_columns(
         self, angles: RealArray, matrices: Sequence[ComplexArray], dtype: Real
     ) -> tuple[NDArray[np.floating], list[ComplexArray]]:
-        """Return the columns of a call, and what each function made."""
+        """Return the columns of a call, read-only, and what each function made."""
         fused, place = self.fused, self.columns
         if self.takes_angles_only:
             if dtype not in self.constant_columns:
                 fixed = np.array([[np.cos(fused.phase), np.sin(fused.phase)]], dtype)
+                fixed.flags.writeable = False
                 self.constant_columns[dtype] = fixed
             return self.constant_columns[dtype], []
         batch = max([len(angles), *[len(m) for m in matrices]])
@@ -221,6 +208,7 @@ class Program:
             out[:, start : start + 2 * flat.shape[1] : 2] = flat.real
             out[:, start + 1 : start + 2 * flat.shape[1] : 2] = flat.imag
         out[:, 0], out[:, 1] = np.cos(phase), np.sin(phase)
+        out.flags.writeable = False
         return out, made
 
     def angle_gradients(
@@ -272,22 +260,28 @@ class Program:
 
     def variant(self, layout: Layout | StagedLayout, wanted: Wanted) -> tuple[Integers, int]:
         """Return instructions with the wanted environments only, and the first one to undo."""
-        key = (wanted.angles, wanted.matrices)
+        key = (wanted.angles, wanted.matrices, wanted.state)
         if key not in layout.variants:
-            layout.variants[key] = wanted_ops(layout.schedule, wanted)
+            ops, stop = wanted_ops(layout.schedule, wanted)
+            ends = layout.ends if isinstance(layout, StagedLayout) else (len(ops),)
+            end = next((e for e in ends if e > stop), stop)
+            if not wanted.state:
+                count = commuting_turns(layout.schedule, layout.lanes, stop, end)
+                ops[stop : stop + count, instructions.SIZE] = 1
+            layout.variants[key] = ops, stop
         ops, stop = layout.variants[key]
         return ops, 0 if wanted.state else stop
 
-    def call(self, shape: Shape, batch: int, wanted: Wanted | None) -> Call:
+    def call(self, batch: int, dtype: Real, terms: Terms | None, wanted: Wanted | None) -> Call:
         """Return what a forward call, or a reverse call with wanted gradients, gets."""
-        key = (
-            (batch,)
-            if wanted is None
-            else (batch, wanted.state, wanted.angles, wanted.matrices, wanted.coefficients)
-        )
-        call = shape.calls.get(key)
+        key = NO_TERMS if terms is None else terms
+        calls = self.calls.get(key)
+        if calls is None:
+            calls = self.calls[key] = {}
+        call = calls.get((batch, dtype, wanted))
         if call is None:
-            call = shape.calls[key] = self._new_call(shape, batch, wanted)
+            shape = self.shape(batch, dtype, terms)
+            call = calls[batch, dtype, wanted] = self._new_call(shape, batch, wanted)
         return call
 
     def _new_call(self, shape: Shape, batch: int, wanted: Wanted | None) -> Call:
@@ -296,17 +290,19 @@ class Program:
             ops, stop = self.variant(layout, wanted)
         dot = wanted is not None and wanted.slots and self.learns_phase
         numbers, size = self._numbers(shape, batch, stop, dot=dot)
-        tables = shape.tables(ops)
+        tables = shape.tables, layout.schedule.numbers
         if isinstance(layout, StagedLayout):
             passes = (
                 forward_passes(layout, shape.placed)
                 if wanted is None
                 else reverse_passes(layout, shape.placed, stop, state=wanted.state)
             )
-            return Call((numbers, passes, *tables), size, layout.chunks, len(passes), 0)
+            call, _ = packed(numbers, [ops, passes])
+            return Call(shape, (call, *tables), size, layout.chunks, len(passes), 0)
         blocks = int(numbers[drivers.BLOCKS])
         work = blocks * (len(ops) + 1) << layout.rows_log
-        return Call((numbers, *tables), size, blocks, 0, work)
+        call, _ = packed(numbers, [ops])
+        return Call(shape, (call, *tables), size, blocks, 0, work)
 
     def _numbers(self, shape: Shape, batch: int, stop: int, *, dot: bool) -> tuple[Integers, int]:
         """Return the numbers of a call and the size of a thread's workspace."""
@@ -326,17 +322,26 @@ class Program:
         call[drivers.BATCH], call[drivers.STOP] = batch, stop
         call[drivers.BLOCKS] = -(-batch // layout.lanes) if wide else batch
         call[drivers.PHASED], call[drivers.DOT] = self.is_phased, dot
+        call[drivers.GROWN] = grown_turns(layout.schedule, layout.lanes, layout.rows_log)
         return call, at
 
 
 def _place(layout: Layout | StagedLayout, words: Words, dtype: Real) -> Shape:
     """Place observables in a layout."""
     if isinstance(layout, StagedLayout):
-        placed, tables = place_in_stages(layout, words, dtype)
-        return Shape(layout, placed, (tables.orders, tables.bits), words.sparse)
-    part = Part(np.arange(len(words.x_masks)), layout.schedule.places)
-    placed = place_terms(words, [part], layout.lanes, dtype)
-    return Shape(layout, placed, (layout.orders,), words.sparse)
+        placed, stages = place_in_stages(layout, words, dtype)
+        orders, bits = stages.orders, [stages.bits]
+    else:
+        part = Part(np.arange(len(words.x_masks)), layout.schedule.places)
+        placed = place_terms(words, [part], layout.lanes, dtype)
+        orders, bits = layout.orders, []
+    schedule, names = layout.schedule, [f.name for f in fields(placed) if f.name != "ranges"]
+    observables = [getattr(placed, name) for name in names]
+    tables, views = packed(
+        np.zeros(0, np.int64), [orders, schedule.items, schedule.fixed, *observables, *bits]
+    )
+    changes: dict[str, Any] = dict(zip(names, views[3:], strict=False))
+    return Shape(layout, replace(placed, **changes), tables, words.sparse)
 
 
 def sparse_product(term: SparseTerm, states: ComplexArray) -> ComplexArray:

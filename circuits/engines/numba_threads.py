@@ -89,14 +89,28 @@ def _pool() -> ThreadPoolExecutor:
 def run_team(driver: Callable[..., None], args: tuple[Any, ...], team: int) -> None:
     """Run a driver on this thread and on ``team - 1`` helpers; returns when the work is done.
 
-    A helper that comes late finds no work left. Its arguments live as long as it needs them.
+    A helper that comes in time holds the arguments as long as it needs them. One that comes late
+    finds nothing: on a busy machine it would hold the states of a call that was over long ago.
     """
+    if team == 1:
+        driver(*args)
+        return
+    shared = [args]
     for _ in range(team - 1):
         try:
-            _pool().submit(driver, *args)
+            _pool().submit(_help, driver, shared)
         except RuntimeError:  # the interpreter shuts down: this thread does the work alone
             break
-    driver(*args)
+    try:
+        driver(*args)
+    finally:
+        shared.clear()
+
+
+def _help(driver: Callable[..., None], shared: list[tuple[Any, ...]]) -> None:
+    """Run a helper's part of a call, unless the call is over."""
+    for args in shared[:1]:
+        driver(*args)
 
 
 def _after_fork() -> None:

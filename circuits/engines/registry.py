@@ -60,12 +60,15 @@ def get_engine(engine: str | Engine, device: str = CPU) -> Engine:
         >>> get_engine("reference").name
         'reference'
     """
+    if isinstance(engine, str):
+        return _named(engine, device)
     known_engine(engine)
-    return _named(engine, device) if isinstance(engine, str) else engine
+    return engine
 
 
 @cache
 def _named(name: str, device: str) -> Engine:
+    known_engine(name)
     family = backend_of(device).family
     fits = family != "numpy" if name in DEVICE_ENGINES else family != "cupy"
     if not fits:
@@ -78,7 +81,12 @@ def _named(name: str, device: str) -> Engine:
 
 def engine_for(engine: str | Engine | None, device: str) -> Engine:
     """Return the engine that was asked for, or the default one of a device."""
-    return get_engine(DEFAULTS[backend_of(device).family] if engine is None else engine, device)
+    return _default(device) if engine is None else get_engine(engine, device)
+
+
+@cache
+def _default(device: str) -> Engine:
+    return _named(DEFAULTS[backend_of(device).family], device)
 
 
 def known_engine(engine: str | Engine) -> None:

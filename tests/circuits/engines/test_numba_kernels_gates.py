@@ -20,18 +20,13 @@ from circuits.plan.steps import Plan, Step, Structure
 ENGINE, REFERENCE = NumbaEngine(), ReferenceEngine()
 N = 5
 SPECTRAL = programs.SpectralMatrix(np.random.default_rng(0), 2, 1)
-FREE = {"function": SPECTRAL, "derivative": SPECTRAL.derivative, "slots": (0,)}
+FREE = {"slots": (0,), **SPECTRAL.fields}
 DIAGONAL = programs.SpectralDiagonal(np.random.default_rng(1), 4, 1)
 KINDS: dict[int, dict[str, Any]] = {
     instructions.TURN: {"structure": Structure.DENSE, **FREE},
     instructions.WORD: {"structure": Structure.ROTATION, "word": "YX", "slots": (0,)},
     instructions.PHASE: {"structure": Structure.ROTATION, "word": "ZZ", "slots": (0,)},
-    instructions.TABLE: {
-        "structure": Structure.DIAGONAL,
-        "function": DIAGONAL,
-        "derivative": DIAGONAL.derivative,
-        "slots": (0,),
-    },
+    instructions.TABLE: {"structure": Structure.DIAGONAL, "slots": (0,), **DIAGONAL.fields},
 }
 
 

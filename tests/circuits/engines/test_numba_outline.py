@@ -39,7 +39,7 @@ def turns(num_qubits: int) -> Plan:
 def test_layout_is_that_of_a_call(num_qubits: int, batch: int, layout: str) -> None:
     program = Program(turns(num_qubits))
     found = outline(program, batch, C128, None)
-    call = program.call(program.shape(batch, np.dtype(np.float64), None), batch, Wanted())
+    call = program.call(batch, np.dtype(np.float64), None, Wanted())
     assert found.layout == layout
     assert (found.layout == "stages") == bool(call.passes)
     assert found.blocks == {"Turn": num_qubits}

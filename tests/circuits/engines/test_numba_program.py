@@ -8,6 +8,7 @@ import numpy as np
 import programs
 import pytest
 
+from circuits.engines.base import Wanted
 from circuits.engines.numba_program import Kind, Program
 from circuits.plan.steps import Plan, Step, Structure
 from circuits.plan.terms import PauliTerm, Terms
@@ -57,3 +58,30 @@ def test_shapes_are_kept_as_long_as_the_observables() -> None:
     del terms, shape
     gc.collect()
     assert len(kept) == 0
+
+
+@pytest.mark.parametrize("num_qubits", [4, 14])
+def test_calls_hold_observables_once(num_qubits: int) -> None:
+    program = Program(Plan(num_qubits, (), 0))
+    terms = Terms(num_qubits, (PauliTerm(0, 1),), np.zeros(1, np.int64), 1)
+    forward, reverse = [program.call(1, DOUBLE, terms, w) for w in (None, Wanted())]
+    shape = forward.shape
+    assert reverse.tables[1] is forward.tables[1] is shape.tables
+    for part in (shape.placed.words, shape.placed.links, shape.placed.signs, shape.placed.shares):
+        assert part.size
+        assert np.shares_memory(part, shape.tables)
+
+
+def test_calls_are_kept_as_long_as_the_observables() -> None:
+    program = Program(Plan(4, (), 0))
+    terms = Terms(4, (PauliTerm(0, 1),), np.zeros(1, np.int64), 1)
+    wanted = [None, Wanted(), Wanted(state=True), Wanted(angles=False, coefficients=True)]
+    calls = [program.call(batch, DOUBLE, terms, w) for batch in (1, 2) for w in wanted]
+    again = [program.call(batch, DOUBLE, terms, w) for batch in (1, 2) for w in wanted]
+    assert all(a is b for a, b in zip(calls, again, strict=True))
+    assert len({id(call) for call in calls}) == len(calls)
+    assert program.call(1, np.dtype(np.float32), terms, None) is not calls[0]
+    assert len(program.calls) == 1
+    del terms
+    gc.collect()
+    assert len(program.calls) == 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterator
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import numpy as np
@@ -38,11 +40,26 @@ def test_by_default_all_cpus_of_the_process() -> None:
 
 
 def test_a_team_runs_the_driver_on_every_thread() -> None:
-    calls: list[int] = []
-    threads.run_team(calls.append, (1,), 3)
-    threads._pool().shutdown(wait=True)
-    threads._pools.clear()
-    assert calls == [1, 1, 1]
+    meeting = Barrier(3)
+    threads.run_team(meeting.wait, (60,), 3)  # one alone would wait in vain
+    assert meeting.n_waiting == 0
+    assert not meeting.broken
+
+
+def test_a_helper_that_comes_late_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arguments of a call that is over are free, though its helper is still to come."""
+    calls, gate = [], Event()
+    pool = ThreadPoolExecutor(1)
+    monkeypatch.setattr(threads, "_pool", lambda: pool)
+    pool.submit(gate.wait)
+    state = np.zeros(3)
+    threads.run_team(lambda x: calls.append(x.sum()), (state,), 2)
+    gone = weakref.ref(state)
+    del state
+    assert gone() is None
+    gate.set()
+    pool.shutdown(wait=True)
+    assert calls == [0.0]
 
 
 def test_without_helpers_the_caller_does_the_work() -> None:
