@@ -15,12 +15,13 @@ import numpy as np
 from autodiff.device import CPU
 from autodiff.dispatch import apply, constant, constant_one, result_of, traced_constant
 from autodiff.dtypes import is_complex
-from autodiff.errors import GradientError, ShapeError, VersionError
+from autodiff.errors import GradientError, ShapeError
 from autodiff.modes import enable_grad, modes, no_grad
-from autodiff.node import Autograd, Cell, History, Node, Queued, State, versions_of
+from autodiff.node import Autograd, Cell, History, Queued, State
 from autodiff.ops.declare import fit
+from autodiff.refusals import check_versions, freed_error, rule_error
 from autodiff.slices import Slice, Sums, evaluated
-from autodiff.storage import Storage, next_serial, writes
+from autodiff.storage import Storage, next_serial
 from autodiff.table import OPS
 from autodiff.tensors import Operand, Tensor
 
@@ -280,50 +281,6 @@ def leading_to(needed: Collection[Key], order: Sequence[History]) -> list[Histor
 def key_of(meta: Autograd) -> Key:
     """Return what cotangents are gathered by: a leaf, or an output of an execution."""
     return id(meta) if meta.history is None else (id(meta.history), meta.index)
-
-
-def check_versions(order: Sequence[History]) -> None:
-    """Refuse the pass if a recorded operand, or an output that a rule reads, was changed since."""
-    for history in order:
-        node = history.node
-        assert node is not None
-        if node.writes == writes.count:
-            continue  # nothing at all was changed since
-        if versions_of(node.inputs) != node.versions:
-            for x, version in zip(node.inputs, node.versions, strict=True):
-                if x._cell.version != version:
-                    raise _version_error(node, x._label(), x._cell.version, version)
-        if not history.cells:
-            continue
-        for cell, version in zip(history.cells, history.versions, strict=True):
-            if cell.version != version:
-                label = f"the output of {node.op.name} of shape {cell.shape}, dtype {cell.dtype}"
-                raise _version_error(node, label, cell.version, version)
-
-
-def _version_error(node: Node, label: str, found: int, wanted: int) -> VersionError:
-    return VersionError(
-        f"backward through {node.op.name} ({node.line}) needs {label} at version {wanted}, got "
-        f"version {found}. It was changed after it had been recorded; change it after backward, "
-        "or work on a copy()."
-    )
-
-
-def rule_error(node: Node, count: int) -> GradientError:
-    """The error of a rule that does not answer for every operand."""
-    return GradientError(
-        f"the rule of {node.op.name} needs one cotangent an operand (or None), got {count} for "
-        f"{len(node.inputs)} operands. Correct the op's vjp."
-    )
-
-
-def freed_error(tensor: Tensor) -> GradientError:
-    """The error of a second pass through a freed graph."""
-    return GradientError(
-        f"backward needs a recorded graph, got {tensor._label()}, whose graph an earlier backward "
-        "freed. Combine losses that share a forward pass into one scalar, or call "
-        "backward(retain_graph=True) from the first pass on."
-    )
 
 
 @overload

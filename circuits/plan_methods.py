@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from autodiff.device import CPU, canonical_device
 from circuits import binding
-from circuits.compiled_observables import compile_observables
+from circuits.compiled_observables import compile_observables, observable_list
 from circuits.engines.base import Engine
 from circuits.engines.registry import engine_for
 from circuits.errors import BindingError
@@ -19,7 +19,7 @@ from circuits.observable_base import Observable
 from circuits.plan.forecast import Forecast
 from circuits.plan.light_cone import observed
 from circuits.plan.memory import recomputed_blocks, require_memory
-from circuits.run_methods import checked_dtype, observable_list
+from circuits.run_methods import checked_dtype
 
 if TYPE_CHECKING:
     from circuits.circuit import Circuit

@@ -5,7 +5,7 @@ A state is (2**n,) or (B, 2**n), complex; qubit q is bit q of the index.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from autodiff.device import CPU
 from autodiff.dispatch import apply, constant
 from autodiff.dtypes import C64, C128, DType
 from autodiff.node import Op, State
+from circuits.engines.base import Engine
 from circuits.errors import StateError
 from circuits.instruction import checked_qubits, listed
 from circuits.plan.memory import require_memory
@@ -31,9 +32,16 @@ _ROUNDING = {C64: 1e-3, C128: 1e-6}
 """How far from 1 a norm may be."""
 
 
+def _require_states(
+    count: int, num_qubits: int, dtype: DType, measure: Callable[[], int] | None = None
+) -> None:
+    what = f"a run of {num_qubits} qubits, {dtype},"
+    require_memory(count * dtype.itemsize << num_qubits, what, measure)
+
+
 def _zero_state(num_qubits: int, dtype: DType) -> Tensor:
     # The start and a final state: less than that no run needs.
-    require_memory(2 * dtype.itemsize << num_qubits, f"a run of {num_qubits} qubits, {dtype},")
+    _require_states(2, num_qubits, dtype)
     amplitudes = np.zeros(1 << num_qubits, dtype)
     amplitudes[0] = 1
     return constant(amplitudes)
@@ -42,19 +50,50 @@ def _zero_state(num_qubits: int, dtype: DType) -> Tensor:
 _kept_zero_state = lru_cache(maxsize=64)(_zero_state)
 
 
+def is_kept(num_qubits: int) -> bool:
+    """Whether |0...0> is small enough to be one Tensor for all runs."""
+    return 1 << num_qubits <= _KEPT
+
+
 def zero_state(num_qubits: int, dtype: DType) -> Tensor:
     """Return |0...0>."""
-    if 1 << num_qubits <= _KEPT:
+    if is_kept(num_qubits):
         return _kept_zero_state(num_qubits, dtype)
     return _zero_state(num_qubits, dtype)
 
 
-def zero_state_on(device: str, num_qubits: int, dtype: DType) -> Tensor:
-    """Return |0...0> for a run on a device; a large one is made there and not uploaded."""
-    if device == CPU or 1 << num_qubits <= _KEPT:
-        return zero_state(num_qubits, dtype)
-    made: Tensor = apply(_ZERO_STATE, Tensor(0.0, device=device), size=1 << num_qubits, dtype=dtype)
+def zero_state_on(device: str, num_qubits: int, dtype: DType, engine: Engine) -> Tensor:
+    """Return |0...0> for a run on a device; a large one is made there and not uploaded.
+
+    Raises:
+        CapacityError: a large one, where the engine has no room for it and a final state.
+    """
+    if is_kept(num_qubits):
+        kept = _kept_zero_state(num_qubits, dtype)
+        return kept if device == CPU else kept.to(device)
+    if device == CPU:
+        return _zero_state(num_qubits, dtype)
+    _require_states(2, num_qubits, dtype, engine.available_memory)
+    made: Tensor = apply(_ZERO_STATE, _PLACE.to(device), size=1 << num_qubits, dtype=dtype)
     return made
+
+
+def moved_state(state: Tensor, device: str, engine: Engine) -> Tensor:
+    """Return an initial state where the run is; a move is a recorded, counted op.
+
+    Raises:
+        CapacityError: it would have to move, and the engine has no room for it and a final state.
+    """
+    cell = state._cell
+    if cell.device == device:
+        return state
+    rows = prod(cell.shape[:-1])
+    _require_states(rows + 1, num_qubits_of(state), cell.dtype, engine.available_memory)
+    return state.to(device)
+
+
+_PLACE = Tensor(0.0)
+"""What says by being there on which device; its storage keeps the copy of every device."""
 
 
 def _zeros_and_one(xp: Any, place: Any, size: int, dtype: DType) -> Any:

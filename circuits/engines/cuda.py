@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
 
 from autodiff.backends.interface import Array, Backend
-from autodiff.backends.raw_modules import KernelSet, RawModule
+from autodiff.backends.raw_modules import KernelSet, OutOfDeviceMemory, RawModule
 from circuits.engines.base import (
     Engine,
     Gradients,
@@ -17,13 +19,15 @@ from circuits.engines.base import (
     real_dtype,
     swept_samples,
 )
-from circuits.engines.cuda_calls import Call
-from circuits.engines.cuda_outline import outline
-from circuits.engines.cuda_program import DeviceProgram
+from circuits.engines.cuda_calls import Call, Operands
+from circuits.engines.cuda_outline import outline, pieces_work
+from circuits.engines.cuda_program import DeviceProgram, bits_on
 from circuits.engines.cuda_sparse import add_sparse, sparse_rows, sparse_values
+from circuits.engines.cuda_wide import STATES, device_pieces
+from circuits.engines.pieces import Pieces
 from circuits.engines.statevector_kernels import KERNELS
 from circuits.plan.forecast import Outline
-from circuits.plan.memory import require_memory
+from circuits.plan.memory import REMEDY, require_memory, size_text
 from circuits.plan.steps import Plan
 from circuits.plan.terms import Terms
 
@@ -62,10 +66,25 @@ class CudaEngine(Engine):
         coefficients: Array | None = None,
     ) -> tuple[Array, Array | None]:
         """Apply the plan to every sample, then measure."""
-        program = self._program(plan)
         batch = check_batch([state, angles, *matrices, coefficients])
-        require_memory(batch * _bytes(state), "a run's final states", self.available_memory)
-        operands = (angles, matrices, coefficients, None)
+        pieces = self._pieces(plan, state.dtype)
+        count = batch * _bytes(state) * (1 if pieces is None else 2)
+        require_memory(count, "a run's final states", self.available_memory)
+        try:
+            if pieces is not None:
+                return pieces.forward(state, angles, matrices, terms, coefficients)
+            operands = (angles, matrices, coefficients, None)
+            return self._forward(plan, state, batch, terms, operands)
+        except OutOfDeviceMemory as error:
+            need = self.outline(plan, batch, state.dtype, terms).forward_bytes
+            what = f"a run of {plan.num_qubits} qubits, {state.dtype}, batch {batch},"
+            raise self._in_full(error, what, need) from error
+
+    def _forward(
+        self, plan: Plan, state: Array, batch: int, terms: Terms | None, operands: Operands
+    ) -> tuple[Array, Array | None]:
+        """Run a plan whose steps all fit tiles."""
+        program, coefficients = self._program(plan), operands[2]
         call = Call(self._module(), program, state.dtype, batch, terms, None, operands)
         final = call.empty(batch, state.shape[1], dtype=state.dtype)
         values = call.empty(batch, 0 if terms is None else terms.num_rows)
@@ -93,12 +112,38 @@ class CudaEngine(Engine):
         weights: Array | None = None,
     ) -> Gradients:
         """Undo the plan as far as a gradient is wanted."""
-        program = self._program(plan)
-        batch, size = swept_samples(cotangent, weights), final.shape[1]
-        between = 2 * (program.bits(real_dtype(final.dtype)) < plan.num_qubits)
-        count = batch * _bytes(final) * (wanted.state + between)
+        batch = swept_samples(cotangent, weights)
+        pieces = self._pieces(plan, final.dtype)
+        between = 2 * (self._bits(plan, final.dtype) < plan.num_qubits)
+        count = batch * _bytes(final) * (wanted.state + between + STATES * (pieces is not None))
         require_memory(count, "a reverse sweep's states", self.available_memory)
-        operands = (angles, matrices, coefficients, weights)
+        try:
+            if pieces is not None:
+                start = (cotangent, terms, coefficients, weights)
+                return pieces.reverse(final, angles, matrices, wanted, *start)
+            operands = (angles, matrices, coefficients, weights)
+            return self._reverse(plan, final, batch, wanted, cotangent, terms, operands)
+        except OutOfDeviceMemory as error:
+            states = batch * _bytes(final)
+            by_matrix = sum([m.shape[-1] ** 2 for m in matrices]) * batch * final.dtype.itemsize
+            need = self.outline(plan, batch, final.dtype, terms).reverse_bytes - states
+            need += wanted.state * states + 2 * wanted.matrices * by_matrix
+            what = f"a gradient of {plan.num_qubits} qubits, {final.dtype}, batch {batch},"
+            raise self._in_full(error, what, need) from error
+
+    def _reverse(
+        self,
+        plan: Plan,
+        final: Array,
+        batch: int,
+        wanted: Wanted,
+        cotangent: Array | None,
+        terms: Terms | None,
+        operands: Operands,
+    ) -> Gradients:
+        """Sweep back a plan whose steps all fit tiles."""
+        program, size = self._program(plan), final.shape[1]
+        _, matrices, coefficients, weights = operands
         call = Call(self._module(), program, final.dtype, batch, terms, wanted, operands)
         states = call.states(final)
         if terms is not None and (sparse := sparse_rows(self.backend, terms, final.dtype)):
@@ -127,9 +172,17 @@ class CudaEngine(Engine):
             coefficients=by_term if wanted.coefficients else None,
         )
 
+    def _in_full(self, error: OutOfDeviceMemory, what: str, need: int) -> OutOfDeviceMemory:
+        """Return an error with what a whole call needs, in place of the allocation that failed."""
+        clear_frames(error.__traceback__)  # what the call had allocated is free again
+        return OutOfDeviceMemory(
+            f"{what} needs about {size_text(need)} on {self.backend.device}, got "
+            f"{size_text(self.available_memory())} free. {REMEDY}"
+        )
+
     def available_memory(self) -> int:
         """Return the free memory of the device."""
-        return self.backend.limits.free_bytes
+        return self.backend.free_bytes
 
     def outline(
         self,
@@ -139,7 +192,22 @@ class CudaEngine(Engine):
         terms: Terms | None = None,
     ) -> Outline:
         """Say how the plan would run; nothing is allocated or sent."""
-        return outline(self._program(plan), batch, dtype, terms)
+        pieces = self._pieces(plan, dtype)
+        if pieces is None:
+            return outline(self._program(plan), batch, dtype, terms)
+        work = pieces_work(self._program, pieces.parts, batch, dtype, terms)
+        return replace(pieces.outline(batch, dtype, terms), device=work)
+
+    def _bits(self, plan: Plan, dtype: np.dtype[Any]) -> int:
+        """Return log2 of the amplitudes of a tile."""
+        return bits_on(self.backend, self.tile, plan.num_qubits, real_dtype(dtype))
+
+    def _pieces(self, plan: Plan, dtype: np.dtype[Any]) -> Pieces | None:
+        """Return the pieces of a plan with steps that no tile holds, or None."""
+        bits = self._bits(plan, dtype)
+        if bits == plan.num_qubits or not plan.steps:
+            return None
+        return device_pieces(self, self.backend, self._module, plan, bits)
 
     def _module(self) -> RawModule:
         return self.backend.raw_module(self.kernels.source, self.kernels.instances)

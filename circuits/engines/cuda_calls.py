@@ -18,6 +18,10 @@ from circuits.plan.terms import Terms
 WHOLE, BY_TERM, DOT, REVERSE = 1, 2, 4, 8
 """Flags of a launch, see ``statevector.cu``."""
 
+Operands = tuple[Array, Sequence[Array], Array | None, Array | None]
+"""Angles, matrices, coefficients and weights, the last two None where there are no terms, or a
+cotangent in their place."""
+
 # Any in this file: arrays are a device's, with NumPy's methods.
 
 
@@ -31,8 +35,7 @@ class Call:
         batch: samples.
         terms: what is measured, or starts lambda.
         wanted: gradients; None for a forward call.
-        operands: angles, matrices, coefficients and weights, the last two None where there are no
-            terms, or a cotangent in their place.
+        operands: see ``Operands``.
     """
 
     def __init__(
@@ -43,25 +46,27 @@ class Call:
         batch: int,
         terms: Terms | None,
         wanted: Wanted | None,
-        operands: tuple[Array, Sequence[Array], Array | None, Array | None],
+        operands: Operands,
     ) -> None:
         self.backend, self.batch = program.backend, batch
         self.dtype, self.real = dtype, real_dtype(dtype)
         self.table = program.table(self.real, terms, wanted or Wanted(angles=False))
-        self.suffix = "<float>" if self.real == np.float32 else "<double>"
+        self.suffix = suffix_of(dtype)
         self.module = module
         self.flags = WHOLE * self.table.host.whole + REVERSE * (wanted is not None)
         if wanted is not None:
             self.flags += BY_TERM * wanted.coefficients + DOT * self.table.host.dot
         self.nothing = self.backend.empty((1, 1), self.real)
         angles, matrices, coefficients, weights = operands
-        columns = program.call_columns(angles, matrices, self.real, reverse=wanted is not None)
+        columns = program.call_columns(matrices, self.table.host, batch)
         self.columns = (columns, *_counts(columns, columns.shape[1]))
         angles = self.contiguous(angles, self.real)
         given = self.nothing if coefficients is None else self.contiguous(coefficients, self.real)
         self.angles = (angles, *_counts(angles))
         self.coefficients = (given, *_counts(given))
-        self.weights = self.nothing if weights is None else self.contiguous(weights, self.real)
+        # A row for every sample, also where the rows are the same.
+        full = self.nothing if weights is None else weights
+        self.weights = self.backend.xp.ascontiguousarray(full, self.real)
         self._take_room(scratch=program.scratch)
 
     def _take_room(self, *, scratch: bool) -> None:
@@ -79,10 +84,8 @@ class Call:
         self.scratch = self.empty(*tiles, dtype=self.dtype)
 
     def contiguous(self, array: Array, dtype: np.dtype[Any]) -> Array:
-        """Return an array as kernels read it; rows that are shown to all samples, once."""
-        if array.ndim == 2 and array.shape[0] > 1 and array.strides[0] == 0:
-            array = array[:1]
-        return self.backend.xp.ascontiguousarray(array, dtype)
+        """Return an array as kernels read it, see ``contiguous``."""
+        return contiguous(self.backend.xp, array, dtype)
 
     def states(self, states: Array | None) -> tuple[Array, np.uint64]:
         """Return states and how many there are as kernels take them; None is none."""
@@ -181,7 +184,7 @@ class Call:
         threads = min(THREADS, 1 << (blocks - 1).bit_length())
         counts = [np.uint64(count) for count in (blocks, partial.shape[1], first)]
         places = [np.uint64(count) for count in (totals.shape[1], offset)]
-        grid = (partial.shape[1] - first, self.batch)
+        grid = (self.batch * (partial.shape[1] - first), 1)
         self.launch("collect", grid, threads, (partial, *counts, totals, *places), threads)
 
     def finish(self, results: Array, by_term: Array) -> None:
@@ -203,3 +206,19 @@ class Call:
 
 def _counts(rows: Array, *widths: int) -> tuple[np.uint64, ...]:
     return tuple([np.uint64(count) for count in (rows.shape[0], *widths)])
+
+
+def contiguous(xp: Any, array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return an array as kernels read it; rows that are shown to all samples, once."""
+    if array.ndim > 1 and array.shape[0] > 1 and array.strides[0] == 0:
+        array = array[:1]
+    return xp.ascontiguousarray(array, dtype)
+
+
+def suffix_of(dtype: np.dtype[Any]) -> str:
+    """Return what follows a kernel's name in the precision of states.
+
+    >>> suffix_of(np.dtype(np.complex64))
+    '<float>'
+    """
+    return "<float>" if real_dtype(dtype) == np.float32 else "<double>"

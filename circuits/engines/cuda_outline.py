@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from circuits.engines.base import Wanted, real_dtype
 from circuits.engines.cuda_program import WAVES, DeviceProgram, blocks_of
 from circuits.engines.cuda_table import HostTable
 from circuits.plan.forecast import DeviceWork, Outline
+from circuits.plan.steps import Plan, Step
 from circuits.plan.terms import Terms
 from circuits.plan.words import words_of
 
@@ -64,6 +66,44 @@ def reverse_traffic(host: HostTable, state_bytes: int, batch: int, *, cotangent:
     return state_bytes * batch * (len(passes) + lambda_reads + written)
 
 
+def pieces_work(
+    program_of: Callable[[Plan], DeviceProgram],
+    parts: Sequence[Plan | Step],
+    batch: int,
+    dtype: Complex,
+    terms: Terms | None,
+) -> DeviceWork:
+    """Return what a run in pieces and its gradient do, see ``Pieces``; matrices are not trained."""
+    last = parts[-1]
+    assert isinstance(last, Plan)
+    real, one = real_dtype(dtype), dtype.itemsize << last.num_qubits
+    rows, launches, traffic = 1, [0, 0], [0, 0]
+    for k, part in enumerate(parts):
+        if isinstance(part, Step):
+            # One kernel; going back, one for psi and one for lambda.
+            launches[0], traffic[0] = launches[0] + 1, traffic[0] + 2 * rows * one
+            launches[1] += 2 * (k > 0)
+            traffic[1] += 4 * batch * one * (k > 0)
+            continue
+        program, measured = program_of(part), terms if k == len(parts) - 1 else None
+        host = program.host_table(real, measured, Wanted(angles=False))
+        launches[0] += forward_launches(host, measured).total()
+        traffic[0] += forward_traffic(host, one, batch, rows)
+        rows = batch
+        for wanted, found in _sweeps(k, measured):
+            host = program.host_table(real, found, wanted)
+            launches[1] += reverse_launches(host, found, wanted).total()
+            given = found is None or bool(words_of(found).sparse)
+            traffic[1] += reverse_traffic(host, one, batch, cotangent=given)
+    return DeviceWork((launches[0], launches[1]), (traffic[0], traffic[1]))
+
+
+def _sweeps(k: int, terms: Terms | None) -> list[tuple[Wanted, Terms | None]]:
+    """Return the reverse calls of the k-th piece: its own, and, if others follow, one for psi."""
+    own = (Wanted(state=k > 0), terms)
+    return [own, (Wanted(state=True, angles=False), None)] if k else [own]
+
+
 def outline(program: DeviceProgram, batch: int, dtype: Complex, terms: Terms | None) -> Outline:
     """Return layout, launches, traffic and memory of a run and its gradient."""
     real, wanted = real_dtype(dtype), Wanted()
@@ -77,14 +117,16 @@ def outline(program: DeviceProgram, batch: int, dtype: Complex, terms: Terms | N
     room = rooms * reverse.room + (0 if reverse.whole else grid * reverse.sums)
     tables = reverse.integers.nbytes + reverse.numbers.nbytes
     work = tables + room * real.itemsize + program.scratch * grid * reverse.tile * dtype.itemsize
-    angles = batch * (program.plan.num_slots + program.columns.width) * real.itemsize
+    angles = batch * (program.plan.num_slots + reverse.columns) * real.itemsize
     launches = (
         forward_launches(forward, terms).total(),
         reverse_launches(reverse, terms, wanted).total(),
     )
+    # Sparse terms write lambda before the sweep, which reads it like a cotangent.
+    given = terms is None or bool(words_of(terms).sparse)
     traffic = (
         forward_traffic(forward, one, batch, 1),
-        reverse_traffic(reverse, one, batch, cotangent=terms is None),
+        reverse_traffic(reverse, one, batch, cotangent=given),
     )
     layout = program.layout(real, program.bits(real))
     return Outline(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,8 +13,9 @@ import numpy as np
 from autodiff.backends.interface import Array, Backend
 from circuits.engines.base import Wanted
 from circuits.engines.cuda_schedule import DeviceScheduler
-from circuits.engines.cuda_table import Head, HostTable, Laid, jacobian_columns, make_table
-from circuits.engines.numba_columns import Columns, fill_functions
+from circuits.engines.cuda_table import Head, HostTable, Laid, make_table
+from circuits.engines.cuda_waves import Waves, waves_of
+from circuits.engines.numba_columns import Columns
 from circuits.engines.numba_schedule import wanted_ops
 from circuits.engines.numba_stages import StagedLayout, place_in_stages, staged_layout
 from circuits.errors import EngineError
@@ -84,6 +86,13 @@ def tile_bits(num_qubits: int, real: Real, shared_bytes: int) -> int:
     return int(((shared_bytes // 2 - part) // amplitudes).bit_length() - 1)
 
 
+def bits_on(backend: Backend, tile: int | None, num_qubits: int, real: Real) -> int:
+    """Return log2 of the amplitudes of a tile on a device; ``tile`` is the most, or None."""
+    if tile is not None:
+        return min(tile, num_qubits)
+    return tile_bits(num_qubits, real, backend.limits.shared_bytes_optin)
+
+
 class DeviceProgram:
     """What is made of a plan once for a device.
 
@@ -101,7 +110,6 @@ class DeviceProgram:
         self.columns = Columns.place(self.fused)
         self._layouts: dict[tuple[Real, int], StagedLayout] = {}
         self._tables: dict[tuple[Real, int], WeakKeyDictionary[Terms, dict[Any, DeviceTable]]] = {}
-        self._fixed: dict[Real, Array] = {}
         matrices = [block for block in self.fused.blocks if isinstance(block, Matrix)]
         self.scratch = any(len(block.wires) > 2 for block in matrices)
 
@@ -118,10 +126,7 @@ class DeviceProgram:
 
     def bits(self, real: Real) -> int:
         """Return log2 of the amplitudes of a tile."""
-        num_qubits = self.plan.num_qubits
-        if self.tile is not None:
-            return min(self.tile, num_qubits)
-        return tile_bits(num_qubits, real, self.backend.limits.shared_bytes_optin)
+        return bits_on(self.backend, self.tile, self.plan.num_qubits, real)
 
     def host_table(self, real: Real, terms: Terms | None, wanted: Wanted) -> HostTable:
         """Make a table; nothing is sent."""
@@ -130,21 +135,28 @@ class DeviceProgram:
         stop = 0 if wanted.state else stop
         key = NO_TERMS if terms is None else terms
         placed, stages = place_in_stages(layout, words_of(key), real)
-        laid = Laid(self.fused, self.columns, layout, key, placed, stages)
+        laid = Laid(self.fused, self.waves, self.columns, layout, key, placed, stages)
         return make_table(laid, ops, stop, wanted)
+
+    @cached_property
+    def waves(self) -> tuple[Waves, ...]:
+        """Return the polynomials of the functions."""
+        return tuple([waves_of(function) for function in self.fused.functions])
 
     def layout(self, real: Real, bits: int) -> StagedLayout:
         """Return the program in tiles of 2**bits amplitudes.
 
         Raises:
-            EngineError: a step on more qubits than a tile has.
+            EngineError: a function of angles makes a matrix on more qubits than a tile has. Other
+                matrices, and permutations, are not in the plan then, see ``cuda_wide``.
         """
         if (real, bits) not in self._layouts:
             widest = self._widest()
             if widest > bits:
                 raise EngineError(
-                    f"engine 'cuda' needs steps on at most {bits} qubits here, got one on {widest}:"
-                    " a step must lie in one tile. Split it, or use another engine."
+                    f"engine 'cuda' needs gates with angles on at most {bits} qubits here, got a "
+                    f"matrix of a function on {widest}. Split the gate, give its matrix as a "
+                    "unitary, or run it with device='cpu'."
                 )
             low = min((LOW_BYTES // (2 * real.itemsize)).bit_length() - 1, bits - max(widest, 2))
             scheduler = DeviceScheduler(self.fused, self.columns)
@@ -157,34 +169,24 @@ class DeviceProgram:
         wide = [b for b in self.fused.blocks if isinstance(b, Matrix | Exchange)]
         return max([0, *[len(moved_wires(block)) for block in wide]])
 
-    # -- columns of a call
+    def call_columns(self, matrices: Sequence[Array], host: HostTable, batch: int) -> Array:
+        """Return room for the columns of a call, with those of given matrices.
 
-    def call_columns(
-        self, angles: Array, matrices: Sequence[Array], real: Real, *, reverse: bool
-    ) -> Array:
-        """Return the columns ``(A, W)``: the phase, what functions make, matrices, derivatives.
+        Args:
+            matrices: ``(B or 1, d, d)``.
+            host: the table. Blocks write what functions make of angles into their sample's row.
+            batch: samples.
 
-        Functions of angles are Python code: angles of such circuits come to the host, which is
-        counted and waits; what the functions make is sent back.
+        Returns:
+            ``(B or 1, W)``.
         """
-        fused, backend = self.fused, self.backend
-        if not fused.functions and not fused.matrices:
-            if real not in self._fixed:
-                self._fixed[real] = backend.send(np.array([[fused.phase, 0]], real))
-            return self._fixed[real]
-        host = backend.receive(angles) if fused.functions else np.zeros((1, 0), real)
-        width = min([self.columns.width, *self.columns.given.values()])
-        head = np.zeros((len(host), width), real)
-        made, phase = fill_functions(fused, self.columns, host, head)
-        head[:, 0] = fused.phase + phase
-        parts = [backend.send(head)]
-        for source in fused.matrices:
+        fused, xp = self.fused, self.backend.xp
+        given = [matrices[source] for source in fused.matrices]
+        rows = batch if fused.functions else max([1, *[m.shape[0] for m in given]])
+        columns = self.backend.empty((rows, host.columns), host.numbers.dtype)
+        for source, start in self.columns.given.items():
             flat = matrices[source].reshape(matrices[source].shape[0], -1)
-            flat = backend.xp.ascontiguousarray(flat, np.result_type(real, np.complex64))
-            parts.append(flat.view(real))
-        if reverse and fused.functions:
-            parts.append(backend.send(jacobian_columns(fused, made, host).astype(real)))
-        rows = max(part.shape[0] for part in parts)
-        xp = backend.xp
-        spread = [xp.broadcast_to(part, (rows, part.shape[1])) for part in parts]
-        return xp.ascontiguousarray(xp.concatenate(spread, axis=1))
+            flat = xp.ascontiguousarray(flat, np.result_type(host.numbers.dtype, np.complex64))
+            flat = flat.view(host.numbers.dtype)
+            columns[:, start : start + flat.shape[1]] = flat
+        return columns

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from circuits.engines import instructions as gates
 from circuits.engines.base import Wanted
+from circuits.engines.cuda_waves import Made, Waves, turned_phase
 from circuits.engines.instructions import PROJECTOR_MASK, WORD_SIGNS
-from circuits.engines.numba_columns import Columns, member_results, turn_jacobian
+from circuits.engines.numba_columns import Columns, member_results
 from circuits.engines.numba_observables import PlacedTerms
 from circuits.engines.numba_schedule import Schedule
 from circuits.engines.numba_stages import (
@@ -28,7 +29,6 @@ from circuits.engines.numba_stages import (
     tile_order,
 )
 from circuits.plan.blocks import Fused
-from circuits.plan.steps import ComplexArray, RealArray
 from circuits.plan.terms import Terms
 
 THREADS = 256
@@ -42,9 +42,9 @@ Part = tuple[int, int]
 Head = IntEnum(
     "Head",
     "QUBITS TILE_BITS SLOTS STOP OP_COUNT COEFFICIENTS ENVIRONMENTS ATOMS WORD_COUNT OBSERVABLES "
-    "TERMS OUTPUTS PHASE_COUNT PHASED AT_OPS AT_ITEMS AT_FORWARD AT_REVERSE AT_MAPS AT_BITS "
-    "AT_GROUPS AT_WORDS AT_PROJECTORS AT_LIMITS AT_PHASES AT_BY_ATOM AT_BY_OBSERVABLE AT_BY_TERM "
-    "AT_GATHER AT_FIXED AT_SHARES",
+    "TERMS OUTPUTS PHASE_COUNT PHASED MADE_COUNT AT_OPS AT_ITEMS AT_FORWARD AT_REVERSE AT_MAPS "
+    "AT_BITS AT_GROUPS AT_WORDS AT_PROJECTORS AT_LIMITS AT_PHASES AT_MADE AT_ANGLES AT_BY_ATOM "
+    "AT_BY_OBSERVABLE AT_BY_TERM AT_GATHER AT_FIXED AT_SHARES AT_RATES AT_WAVES",
     start=0,
 )
 """Positions in the head of a table."""
@@ -71,6 +71,7 @@ class HostTable:
         atoms: words and projectors.
         room: numbers that every sample needs.
         outputs: gradients of angles and of the entries of given matrices.
+        columns: of a call, see ``Made``.
         tile: amplitudes of a tile.
         whole: whether a state is one tile, and a block does all of a sample's call.
         dot: whether Im <lambda|psi> is asked for.
@@ -84,6 +85,7 @@ class HostTable:
     atoms: int
     room: int
     outputs: int
+    columns: int
     tile: int
     whole: bool
     dot: bool
@@ -96,9 +98,10 @@ class HostTable:
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """A program laid out, with observables."""
+    """A program laid out, with observables; ``waves`` are those of its functions."""
 
     fused: Fused
+    waves: Sequence[Waves]
     columns: Columns
     layout: StagedLayout
     terms: Terms
@@ -120,25 +123,37 @@ def make_table(laid: Laid, ops: Integers, stop: int, wanted: Wanted) -> HostTabl
     reverse = reverse_passes(laid.layout, laid.placed, stop, state=wanted.state)
     gathered = _Gather(laid, ops, stop, wanted)
     links, shares = _links(laid.placed)
-    counts = _counts(laid) | {Head.STOP: stop, Head.OUTPUTS: len(gathered.outputs)}
+    made = Made.place(laid.fused, laid.waves, laid.columns, gradients=wanted.slots)
+    phases, rates = turned_phase(laid.fused, laid.waves)
+    counts = _counts(laid) | {
+        Head.STOP: stop,
+        Head.OUTPUTS: len(gathered.outputs),
+        Head.PHASE_COUNT: len(phases),
+        Head.MADE_COUNT: len(made.table),
+    }
     parts = _parts(laid, links, counts) | {
         Head.AT_OPS: ops,
+        Head.AT_PHASES: phases,
+        Head.AT_MADE: made.table,
+        Head.AT_ANGLES: made.angles,
         Head.AT_FORWARD: forward,
         Head.AT_REVERSE: reverse,
         Head.AT_GATHER: gathered.table(),
     }
-    counts[Head.AT_FIXED] = schedule.numbers.size
-    counts[Head.AT_SHARES] = schedule.numbers.size + schedule.fixed.size
+    numbers = (schedule.numbers, schedule.fixed, shares, rates, made.waves)
+    starts = np.cumsum([part.size for part in numbers]).tolist()
+    counts |= dict(zip(list(Head)[Head.AT_FIXED :], starts[:-1], strict=True))
     atoms, sums = counts[Head.ATOMS], counts[Head.ENVIRONMENTS] + 1 + counts[Head.ATOMS]
     return HostTable(
         _joined(counts, parts),
-        np.concatenate([schedule.numbers, schedule.fixed, shares.astype(schedule.numbers.dtype)]),
+        np.concatenate(numbers).astype(schedule.numbers.dtype),
         forward,
         reverse,
         sums,
         atoms,
         counts[Head.COEFFICIENTS] + 2 + sums + atoms,
         counts[Head.OUTPUTS],
+        made.width,
         1 << laid.layout.rows_log,
         laid.layout.rows_log == laid.fused.num_qubits,
         wanted.slots and laid.fused.learns_phase,
@@ -156,7 +171,6 @@ def _parts(laid: Laid, links: Integers, counts: dict[Head, int]) -> dict[Head, I
         Head.AT_WORDS: placed.words,
         Head.AT_PROJECTORS: placed.projectors,
         Head.AT_LIMITS: placed.items,
-        Head.AT_PHASES: np.array(laid.fused.phase_slots, np.int64),
         Head.AT_BY_ATOM: _sorted_links(links, 0, counts[Head.ATOMS]),
         Head.AT_BY_OBSERVABLE: _sorted_links(links, 2, counts[Head.OBSERVABLES]),
         Head.AT_BY_TERM: _sorted_links(links, 1, counts[Head.TERMS]),
@@ -188,7 +202,6 @@ def _counts(laid: Laid) -> dict[Head, int]:
         Head.WORD_COUNT: len(placed.words),
         Head.OBSERVABLES: laid.terms.num_rows,
         Head.TERMS: len(laid.terms.terms),
-        Head.PHASE_COUNT: len(fused.phase_slots),
         Head.PHASED: int(fused.is_phased),
     }
 
@@ -301,7 +314,7 @@ class _Gather:
             self._add_slot(int(items[op[gates.FIRST] + 1]), live, Weight.HALF)
 
     def _add_functions(self) -> None:
-        """Gradients through functions: results times columns of the call, see jacobian_columns."""
+        """Gradients through functions: results times columns of the call, see ``Made``."""
         column = self.laid.columns.width
         for start, function in zip(self.laid.columns.outs, self.laid.fused.functions, strict=True):
             width = member_results(function.size, function.diagonal)
@@ -324,20 +337,3 @@ class _Gather:
                 weight = Weight.MINUS_ONE if j % 2 else Weight.ONE
                 self.outputs[at + j] += [(n, weight) for n in self.results[start + j]]
             at += 2 * size * size
-
-
-def jacobian_columns(
-    fused: Fused, made: Sequence[ComplexArray], angles: RealArray
-) -> NDArray[np.floating[Any]]:
-    """Return what results of functions are multiplied by in the gradients of angles, ``(A, J)``."""
-    parts = [np.empty((len(angles), 0), angles.dtype)]
-    for function, values in zip(fused.functions, made, strict=True):
-        slots = np.array(function.slots, np.int64)
-        derived = np.asarray(function.derivative(angles[:, slots]))
-        derived = derived.reshape(len(angles), *slots.shape, -1)
-        if function.is_turn:
-            part = turn_jacobian(values, derived)
-        else:
-            part = np.stack([derived.real, -derived.imag], axis=-1)
-        parts.append(part.reshape(len(angles), -1))
-    return np.concatenate(parts, axis=1)

@@ -175,7 +175,7 @@ template <class R> __device__ void clear(R *numbers, u64 count) {
 
 // What a launch reads of a sample: samples take the rows of an operand in turn.
 template <class T>
-__device__ __forceinline__ const T *row_of(const T *rows, u64 count, i64 width, u64 sample) {
+__device__ __forceinline__ T *row_of(T *rows, u64 count, i64 width, u64 sample) {
   return rows + sample % count * width;
 }
 
@@ -183,7 +183,7 @@ __device__ __forceinline__ const T *row_of(const T *rows, u64 count, i64 width, 
 template <class R>
 __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
     prepare_samples(const i64 *table, const R *numbers, unsigned flags, const R *angles,
-                    u64 angle_rows, const R *columns, u64 column_rows, u64 column_width,
+                    u64 angle_rows, R *columns, u64 column_rows, u64 column_width,
                     const R *coefficients, u64 coefficient_rows, const R *weights, R *room) {
   const u64 sample = blockIdx.x;
   Work<R> w = work_of<R>(table, numbers, nullptr);
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
 template <class R>
 __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
     forward(const i64 *table, const R *numbers, unsigned flags, u64 number, u64 batch, u64 blocks,
-            const R *angles, u64 angle_rows, const R *columns, u64 column_rows, u64 column_width,
+            const R *angles, u64 angle_rows, R *columns, u64 column_rows, u64 column_width,
             const R *coefficients, u64 coefficient_rows, const cx<R> *states, u64 state_rows,
             cx<R> *final, R *values, R *room, R *partial, cx<R> *scratch) {
   Work<R> w = work_of<R>(table, numbers, scratch);
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
 template <class R>
 __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
     reverse(const i64 *table, const R *numbers, unsigned flags, u64 number, u64 batch, u64 blocks,
-            const R *angles, u64 angle_rows, const R *columns, u64 column_rows, u64 column_width,
+            const R *angles, u64 angle_rows, R *columns, u64 column_rows, u64 column_width,
             const R *coefficients, u64 coefficient_rows, const R *weights, const cx<R> *psi,
             u64 psi_rows, const cx<R> *lambda, u64 lambda_rows, cx<R> *new_psi, cx<R> *new_lambda,
             R *outputs, R *by_term, R *room, R *partial, cx<R> *scratch) {
@@ -304,7 +304,8 @@ __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
             u64 offset) {
   extern __shared__ __align__(16) unsigned char memory[];
   R *part = reinterpret_cast<R *>(memory), sum = 0;
-  const R *given = partial + blockIdx.y * blocks * columns + first + blockIdx.x;
+  const u64 count = columns - first, sample = blockIdx.x / count, column = blockIdx.x % count;
+  const R *given = partial + sample * blocks * columns + first + column;
   for (u64 block = threadIdx.x; block < blocks; block += blockDim.x)
     sum += given[block * columns];
   part[threadIdx.x] = sum;
@@ -313,13 +314,13 @@ __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
     if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
     __syncthreads();
   }
-  if (threadIdx.x == 0) totals[blockIdx.y * width + offset + blockIdx.x] = part[0];
+  if (threadIdx.x == 0) totals[sample * width + offset + column] = part[0];
 }
 
 // One block a sample: values, or (REVERSE) gradients, of what was collected.
 template <class R>
 __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
-    finish_samples(const i64 *table, const R *numbers, unsigned flags, const R *columns,
+    finish_samples(const i64 *table, const R *numbers, unsigned flags, R *columns,
                    u64 column_rows, u64 column_width, const R *coefficients, u64 coefficient_rows,
                    const R *weights, R *room, R *results, R *by_term) {
   const u64 sample = blockIdx.x;
@@ -364,4 +365,79 @@ __global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
   }
   if (threadIdx.x == 0) partial[blockIdx.x] = 0;
   add_up(w, sum, R(0), R(0), R(0), 1, partial + blockIdx.x);
+}
+
+// -- steps that no tile holds ---------------------------------------------------------------------
+
+// Which basis state of some qubits an amplitude has: bit k is that of the k-th qubit.
+__device__ __forceinline__ u64 local_state(u64 index, const i64 *qubits, unsigned count) {
+  u64 local = 0;
+  for (unsigned k = 0; k < count; k++) local |= (index >> qubits[k] & 1ull) << k;
+  return local;
+}
+
+// Moves amplitudes: local state j of some qubits takes that of ``places[j]``, its bits in an index.
+// ``held`` are the controls, of which only ``value`` is moved, ``mask`` the qubits.
+template <class R>
+__global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
+    permute(const i64 *qubits, unsigned count, u64 mask, u64 held, u64 value, const i64 *places,
+            u64 size, u64 batch, const cx<R> *states, u64 state_rows, cx<R> *moved) {
+  for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < batch * size;
+       i += u64(gridDim.x) * blockDim.x) {
+    const u64 sample = i / size, index = i % size;
+    const u64 from = (index & ~mask) | u64(places[local_state(index, qubits, count)]);
+    const cx<R> *state = row_of(states, state_rows, size, sample);
+    moved[i] = state[(index & held) == value ? from : index];
+  }
+}
+
+// The same for a matrix, or (REVERSE) its adjoint: a thread for an amplitude.
+template <class R>
+__global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
+    multiply(const i64 *qubits, unsigned count, u64 mask, u64 held, u64 value, const i64 *places,
+             u64 size, u64 batch, unsigned flags, const cx<R> *matrices, u64 matrix_rows,
+             const cx<R> *states, u64 state_rows, cx<R> *products) {
+  const u64 width = 1ull << count;
+  for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < batch * size;
+       i += u64(gridDim.x) * blockDim.x) {
+    const u64 sample = i / size, index = i % size;
+    const cx<R> *state = row_of(states, state_rows, size, sample);
+    if ((index & held) != value) {
+      products[i] = state[index];
+      continue;
+    }
+    const cx<R> *matrix = row_of(matrices, matrix_rows, i64(width * width), sample);
+    const u64 own = local_state(index, qubits, count);
+    cx<R> total = {R(0), R(0)};
+#pragma unroll 1
+    for (u64 j = 0; j < width; j++) {
+      const cx<R> a = state[(index & ~mask) | u64(places[j])];
+      const cx<R> d =
+          flags & REVERSE ? conj_mul(matrix[j * width + own], a) : mul(matrix[own * width + j], a);
+      total.x += d.x, total.y += d.y;
+    }
+    products[i] = total;
+  }
+}
+
+// Gradients of a matrix, sum lambda_r conj(psi_c) over the other qubits: a thread for an entry of a
+// sample adds them in order. ``others`` are the indices with 0 on the matrix's qubits.
+template <class R>
+__global__ void __launch_bounds__(256, sizeof(R) == 4 ? 3 : 2)
+    matrix_gradient(const i64 *places, u64 width, const i64 *others, u64 count, u64 size,
+                    u64 batch, const cx<R> *psi, u64 psi_rows, const cx<R> *lambda,
+                    u64 lambda_rows, cx<R> *gradients) {
+  for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < batch * width * width;
+       i += u64(gridDim.x) * blockDim.x) {
+    const u64 sample = i / (width * width), row = i / width % width, column = i % width;
+    const cx<R> *a = row_of(psi, psi_rows, size, sample) + places[column];
+    const cx<R> *b = row_of(lambda, lambda_rows, size, sample) + places[row];
+    cx<R> total = {R(0), R(0)};
+#pragma unroll 1
+    for (u64 n = 0; n < count; n++) {
+      const cx<R> d = conj_mul(a[others[n]], b[others[n]]);
+      total.x += d.x, total.y += d.y;
+    }
+    gradients[i] = total;
+  }
 }

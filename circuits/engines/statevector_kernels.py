@@ -13,6 +13,9 @@ _REGISTERS = {
     "collect": (32, 32),
     "finish_samples": (64, 72),
     "sparse_product": (48, 64),
+    "permute": (48, 48),
+    "multiply": (48, 56),
+    "matrix_gradient": (32, 40),
 }
 
 KERNELS = KernelSet(

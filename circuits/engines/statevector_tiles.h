@@ -30,10 +30,13 @@ enum Where { NOTHING, OUTER, INNER };
 // The head of a table: counts, then where its parts start, then where those of the numbers start.
 enum Head {
   QUBITS, TILE_BITS, SLOTS, STOP, OP_COUNT, COEFFICIENTS, ENVIRONMENTS, ATOMS, WORD_COUNT,
-  OBSERVABLES, TERMS, OUTPUTS, PHASE_COUNT, PHASED, AT_OPS, AT_ITEMS, AT_FORWARD, AT_REVERSE,
-  AT_MAPS, AT_BITS, AT_GROUPS, AT_WORDS, AT_PROJECTORS, AT_LIMITS, AT_PHASES, AT_BY_ATOM,
-  AT_BY_OBSERVABLE, AT_BY_TERM, AT_GATHER, AT_FIXED, AT_SHARES, HEAD
+  OBSERVABLES, TERMS, OUTPUTS, PHASE_COUNT, PHASED, MADE_COUNT, AT_OPS, AT_ITEMS, AT_FORWARD,
+  AT_REVERSE, AT_MAPS, AT_BITS, AT_GROUPS, AT_WORDS, AT_PROJECTORS, AT_LIMITS, AT_PHASES, AT_MADE,
+  AT_ANGLES, AT_BY_ATOM, AT_BY_OBSERVABLE, AT_BY_TERM, AT_GATHER, AT_FIXED, AT_SHARES, AT_RATES,
+  AT_WAVES, HEAD
 };
+// A column of the call that a function of angles makes.
+enum Made { MADE_COLUMN, FIRST_WAVE, LAST_WAVE, MADE_OF, MADE_ANGLES, MADE_COLUMNS };
 // A map's direction: rows before a stage, after it, and in the caller's initial state.
 enum Direction { BEFORE, AFTER, INITIAL, DIRECTIONS };
 // What a launch does besides passing over the tiles.
@@ -64,7 +67,7 @@ template <class R> struct Work {
   cx<R> *scratch;     // a tile in global memory, for large matrices
   const i64 *t;       // the table
   const R *numbers;   // of the plan
-  const R *columns;   // of the call and sample
+  R *columns;         // of the call and sample
   R *room;            // of the sample: coefficients, phase, sums, factors
   R *sums;            // environments, Im<lambda|psi>, and sums of atoms, by block or in room
   u64 base;           // of the tile
@@ -217,13 +220,15 @@ __device__ __forceinline__ void multiply_tile(const Work<R> &w, cx<R> *tile, cx<
 // -- coefficients, made of angles and columns -----------------------------------------------------
 
 // Sine and cosine by S. Moshier's polynomials (Cephes library, 1989); pi/2 in three parts. Not the
-// built-in ones: those keep a table for huge angles on the stack.
+// built-in ones: those keep a table for huge angles on the stack. Where neighbouring numbers are
+// further apart than a radian or so, the three parts are not enough: not a number.
 template <class R> __device__ __forceinline__ void sine_cosine(R x, R &sine, R &cosine) {
   const bool single = sizeof(R) == 4;
   const R k = rint(x * R(0.63661977236758134308));
   R r = fma(-k, single ? R(1.57079637050628662109375) : R(1.57079632679489661923), x);
   r = fma(-k, single ? R(-4.37113900018624283e-8) : R(6.12323399573676603587e-17), r);
   r = fma(-k, single ? R(-1.71512451633e-15) : R(-1.49738490485916983e-33), r);
+  if (!(fabs(k) < (single ? R(1u << 22) : R(1ull << 51)))) r = (k - k) / (k - k);
   const R z = r * r;
   R s = fma(R(1.58962301576546568060e-10), z, R(-2.50507477628578072866e-8));
   s = fma(s, z, R(2.75573136213857245213e-6));
@@ -298,11 +303,37 @@ __device__ void prepare_pair(const Work<R> &w, const R *angles, const i64 *op) {
   c[0] = cosine, c[1] = sine, c[2] = -sine;
 }
 
+// Writes what functions make of a sample's angles t: a column is a sum of waves, each of them
+// Re (x + i y) e^{i v.t}, listed as x, y, v.
+template <class R> __device__ void make_columns(const Work<R> &w, const R *angles) {
+  const i64 *slots = w.at(AT_ANGLES);
+  const R *waves = w.numbers + w.t[AT_WAVES];
+#pragma unroll 1
+  for (i64 i = threadIdx.x; i < w.t[MADE_COUNT]; i += blockDim.x) {
+    const i64 *made = w.at(AT_MADE) + i * MADE_COLUMNS, count = made[MADE_OF];
+    R sum = 0;
+#pragma unroll 1
+    for (i64 n = made[FIRST_WAVE]; n < made[LAST_WAVE]; n += 2 + count) {
+      cx<R> turned = {waves[n], waves[n + 1]};
+#pragma unroll 1
+      for (i64 k = 0; k < count; k++) {
+        cx<R> phase;
+        sine_cosine(waves[n + 2 + k] * angles[slots[made[MADE_ANGLES] + k]], phase.y, phase.x);
+        turned = mul(turned, phase);
+      }
+      sum += turned.x;
+    }
+    w.columns[made[MADE_COLUMN]] = sum;
+  }
+  __syncthreads();
+}
+
 // Makes the coefficients of a sample; where its call is a reverse one also the factors of
 // lambda = sum_atoms f O psi. A link is an atom, a term, an observable, and a share.
 template <class R>
 __device__ void prepare(const Work<R> &w, const R *angles, const R *coefficients,
                         const R *weights) {
+  if (w.t[MADE_COUNT]) make_columns(w, angles);
   const i64 *ops = w.at(AT_OPS), *phases = w.at(AT_PHASES);
   for (i64 i = threadIdx.x; i < w.t[OP_COUNT]; i += blockDim.x) {
     const i64 *op = ops + i * COLUMNS;
@@ -310,9 +341,10 @@ __device__ void prepare(const Work<R> &w, const R *angles, const R *coefficients
     if (op[KIND] == WORD || op[KIND] == PHASE) prepare_pair(w, angles, op);
   }
   if (threadIdx.x == 0) {
-    R phase = w.columns[0];
+    const R *rates = w.numbers + w.t[AT_RATES];
+    R phase = rates[0];
 #pragma unroll 1
-    for (i64 i = 0; i < w.t[PHASE_COUNT]; i++) phase -= R(0.5) * angles[phases[i]];
+    for (i64 i = 0; i < w.t[PHASE_COUNT]; i++) phase += rates[1 + i] * angles[phases[i]];
     sine_cosine(phase, w.phase()[1], w.phase()[0]);
   }
   if (!weights) return;

@@ -1,13 +1,14 @@
 """Pass: a plan in pieces around steps that are too wide for kernels, and these steps in NumPy.
 
-A kernel reads a matrix as 4^k vectors of coefficients, and a permutation as up to 2^k exchanges of
-basis states. From some width on that takes longer than the step itself, which is then one product,
-or one gather, of the whole state by NumPy.
+A kernel of the host reads a matrix as 4^k vectors of coefficients, and a permutation as up to 2^k
+exchanges of basis states. From some width on that takes longer than the step itself, which is then
+one product, or one gather, of the whole state by NumPy. A device's kernels need a matrix or an
+exchange in one tile; see ``engines.cuda_wide``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,19 +25,34 @@ WIDE_TABLE = 11
 
 def is_wide(step: Step) -> bool:
     """Return whether a step is left to NumPy. Functions of angles make matrices of few qubits."""
+    if step.structure is Structure.DIAGONAL:
+        return len(step.targets) >= WIDE_TABLE and step.function is None
+    return mixes_more(step, WIDE_MATRIX - 1, WIDE_TABLE - 1)
+
+
+def mixes_more(step: Step, matrix: int, permutation: int) -> bool:
+    """Return whether a step is a given matrix on more qubits, or a permutation without CX on more.
+
+    Args:
+        step: to look at.
+        matrix: how many qubits a matrix may have.
+        permutation: how many a permutation may have that is no linear map.
+    """
     size = len(step.targets)
     if step.structure is Structure.DENSE:
-        return size >= WIDE_MATRIX and step.function is None
-    if step.structure is Structure.DIAGONAL:
-        return size >= WIDE_TABLE and step.function is None
-    if step.structure is Structure.PERMUTATION and size >= WIDE_TABLE:
+        return size > matrix and step.function is None
+    if step.structure is Structure.PERMUTATION and size > permutation:
         assert step.permutation is not None
         return bool(step.controls) or affine_part(step.permutation) is None
     return False
 
 
-def pieces(plan: Plan) -> tuple[Plan | Step, ...]:
+def pieces(plan: Plan, wide: Callable[[Step], bool] = is_wide) -> tuple[Plan | Step, ...]:
     """Return a plan as plans without wide steps, and the wide steps between them.
+
+    Args:
+        plan: to part.
+        wide: which steps are wide.
 
     >>> flip = Step(Structure.PERMUTATION, (0,), permutation=np.array([1, 0]))
     >>> unitary = Step(Structure.DENSE, tuple(range(9)), source=0)
@@ -46,7 +62,7 @@ def pieces(plan: Plan) -> tuple[Plan | Step, ...]:
     out: list[Plan | Step] = []
     start = 0
     for k, step in enumerate(plan.steps):
-        if is_wide(step):
+        if wide(step):
             if start < k:
                 out.append(replace(plan, steps=plan.steps[start:k], memo={}))
             out.append(step)
@@ -61,10 +77,14 @@ def pieces(plan: Plan) -> tuple[Plan | Step, ...]:
 def apply_wide(
     step: Step, states: ComplexArray, matrices: Sequence[ComplexArray], *, adjoint: bool = False
 ) -> ComplexArray:
-    """Return a wide step, or its adjoint, applied to ``(B, 2**n)``."""
-    out = states.copy()
+    """Return a wide step, or its adjoint, applied to ``(B, 2**n)``.
+
+    One state is every sample's, where a step's matrix has samples.
+    """
+    batch = max(len(states), 1 if step.source is None else len(matrices[step.source]))
+    out = np.broadcast_to(states, (batch, states.shape[1])).copy()
     view = _selected(step, out)
-    rows = view.reshape(len(states), -1, 1 << len(step.targets))
+    rows = view.reshape(batch, -1, 1 << len(step.targets))
     if step.permutation is not None:
         moved = np.empty_like(rows)
         if adjoint:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from runtimes import emulated
 
-from autodiff import DeviceMismatch, Parameter, Tensor, local_graph_mode, reset_stats, stats
-from circuits import Circuit, Input, PauliSum, X, Z, expectation
+from autodiff import (
+    DeviceMismatch,
+    OutOfDeviceMemory,
+    Parameter,
+    Tensor,
+    local_graph_mode,
+    reset_stats,
+    stats,
+)
+from circuits import CapacityError, Circuit, Input, PauliSum, X, Z, expectation
+from circuits.plan.memory import size_text
 
 OBSERVABLES = [PauliSum({"ZZ": 0.5, "IX": 1.0}), Z(0)]
 ROWS = np.array([[0.1], [0.7], [-0.4]])
@@ -182,3 +192,48 @@ def test_gradient_of_a_matrix_and_of_coefficients_come_back() -> None:
     matrix.zero_grad(), weight.zero_grad()
     qc.expectation(weight * Z(0), engine="reference").backward()
     assert weight.grad.item() == pytest.approx(-np.cos(0.3))
+
+
+ZERO = np.eye(1, 1 << 21, dtype=complex)[0]
+
+LARGE: dict[str, Callable[[dict[str, str]], Any]] = {
+    "zero state": lambda on: Circuit(21).h(0).expectation(Z(0), **on),
+    "batch": lambda on: Circuit(21).rx(Input("x", 1)[0], 0).statevector(inputs={"x": ROWS}, **on),
+    "array": lambda on: Circuit(21).h(0).expectation(Z(0), initial_state=ZERO, **on),
+    "unitary": lambda on: Circuit(11).h(0).unitary_matrix(**on),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_run_without_room_is_refused_before_its_state_is_there(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = emulated()
+    monkeypatch.setattr(backend, "device_limits", replace(backend.device_limits, total_bytes=0))
+    reset_stats()
+    with pytest.raises(CapacityError, match=r"needs (64|128) MiB of memory, got 0 B available"):
+        LARGE[kind]({"device": "emulated", "engine": "cuda"})
+    assert backend.executions["zero_state"] == 0
+    assert stats("emulated").upload_bytes < 1 << 20
+
+
+def test_out_of_memory_tells_what_the_run_needs_and_what_helps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Small runs are not forecast: nothing is, below 64 MiB."""
+    backend, on = emulated(), {"device": "emulated", "engine": "cuda"}
+    theta = Parameter(0.3)
+    qc = Circuit(15).rx(theta, 0)
+    forecast = qc.plan(Z(0), **on)
+    value, none = qc.expectation(Z(0), **on), replace(backend.device_limits, total_bytes=0)
+    need = size_text(forecast.outline.forward_bytes)
+    monkeypatch.setattr(backend, "device_limits", none)
+    match = rf"^a run of 15 qubits, complex128, batch 1, needs about {need} on emulated, got 0 B"
+    with pytest.raises(OutOfDeviceMemory, match=match + r" free\. Use dtype='complex64', fewer"):
+        qc.expectation(Z(0), **on)
+    # The final state is there already.
+    need = size_text(forecast.outline.reverse_bytes - (16 << 15))
+    match = rf"^a gradient of 15 qubits, complex128, batch 1, needs about {need} on emulated, got"
+    with pytest.raises(OutOfDeviceMemory, match=match):
+        value.backward()
+    assert theta.grad is None

@@ -118,7 +118,7 @@ def run_reverse(
         final,
         program.angles,
         program.matrices,
-        replace(wanted, coefficients=False),
+        wanted._replace(coefficients=False),
         cotangent=program.cotangent,
     )
 

@@ -71,13 +71,11 @@ class MutantSet:
 
     Attributes:
         source: the clean file.
-        instances: kernels that every mutant must compile with.
         mutants: the faults.
         checks: by name.
     """
 
     source: Source
-    instances: tuple[str, ...]
     mutants: tuple[Mutant, ...]
     checks: Mapping[str, Check]
 

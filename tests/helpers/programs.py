@@ -47,12 +47,39 @@ class Program:
     cotangent: NDArray[Any]
 
 
-class SpectralMatrix:
+class Spectral:
+    """A matrix function of p angles with at most three equidistant frequencies W_k each.
+
+    Attributes:
+        values: W_k of every row, ``(p, dim)``.
+    """
+
+    def __init__(self, rng: np.random.Generator, dim: int, num_angles: int) -> None:
+        drawn = rng.uniform(-1, 1, (num_angles, dim))
+        self.values = drawn[:, :1] + drawn[:, -1:] * (np.arange(dim) % 3)
+
+    def __call__(self, angles: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def derivative(self, angles: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    @property
+    def spectra(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(tuple(dict.fromkeys(row)) for row in self.values.tolist())
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Of a step that it makes."""
+        return {"function": self, "derivative": self.derivative, "spectra": self.spectra}
+
+
+class SpectralMatrix(Spectral):
     """Dense unitary of p angles: product over k of V_k exp(i a_k W_k) V_k^dagger, vectorised."""
 
     def __init__(self, rng: np.random.Generator, dim: int, num_angles: int) -> None:
         self.vectors = [random_unitary(rng, dim) for _ in range(num_angles)]
-        self.values = rng.uniform(-1, 1, (num_angles, dim))
+        super().__init__(rng, dim, num_angles)
 
     def _factor(self, angle: NDArray[Any], k: int, derive: bool) -> NDArray[Any]:
         phases = np.exp(1j * angle[..., None] * self.values[k])
@@ -72,11 +99,8 @@ class SpectralMatrix:
         return np.stack([self._product(angles, k) for k in range(len(self.values))], axis=-3)
 
 
-class SpectralDiagonal:
+class SpectralDiagonal(Spectral):
     """Diagonal unitary of p angles: exp(i sum_k a_k W_k), vectorised."""
-
-    def __init__(self, rng: np.random.Generator, dim: int, num_angles: int) -> None:
-        self.values = rng.uniform(-1, 1, (num_angles, dim))
 
     def __call__(self, angles: NDArray[Any]) -> NDArray[Any]:
         return np.exp(1j * angles @ self.values)
@@ -110,12 +134,7 @@ def _diagonal(rng: np.random.Generator, size: int, slots: NDArray[np.int64]) -> 
         return {"structure": Structure.DIAGONAL, "matrix": matrix}
     used = tuple(int(s) for s in slots[: rng.integers(1, 3)])
     function = SpectralDiagonal(rng, 1 << size, len(used))
-    return {
-        "structure": Structure.DIAGONAL,
-        "slots": used,
-        "function": function,
-        "derivative": function.derivative,
-    }
+    return {"structure": Structure.DIAGONAL, "slots": used, **function.fields}
 
 
 def _permutation(rng: np.random.Generator, size: int, slots: NDArray[np.int64]) -> dict[str, Any]:
@@ -128,12 +147,7 @@ def _dense(rng: np.random.Generator, size: int, slots: NDArray[np.int64]) -> dic
         return {"structure": Structure.DENSE, "matrix": random_unitary(rng, 1 << size)}
     used = tuple(int(s) for s in slots[: rng.integers(1, 4)])
     function = SpectralMatrix(rng, 1 << size, len(used))
-    return {
-        "structure": Structure.DENSE,
-        "slots": used,
-        "function": function,
-        "derivative": function.derivative,
-    }
+    return {"structure": Structure.DENSE, "slots": used, **function.fields}
 
 
 def _source(rng: np.random.Generator, size: int, slots: NDArray[np.int64]) -> dict[str, Any]:
@@ -226,4 +240,34 @@ def random_program(case: Case, plan: Plan | None = None, *, shared: bool = False
         coefficients=rng.normal(size=(few, len(terms.terms))).astype(real),
         weights=rng.normal(size=(batch, terms.num_rows)).astype(real),
         cotangent=random_state(rng, batch, dim).astype(case.dtype),
+    )
+
+
+def wide_program(num_qubits: int, dtype: type[np.complexfloating]) -> Program:
+    """More instructions than a block has threads, on any pair of the qubits, and a few terms.
+
+    Unlike a random program it has no matrix of the whole state.
+    """
+    n, rng, real = num_qubits, np.random.default_rng(2), real_dtype(np.dtype(dtype))
+    pairs = [(k % n, (k + 1 + k // n % (n - 1)) % n) for k in range(260)]
+    steps = [
+        Step(Structure.ROTATION, pair, slots=(k,), word=("YZ", "ZX", "XY")[k % 3])
+        for k, pair in enumerate(pairs)
+    ]
+    steps.append(Step(Structure.DENSE, (n - 1, 3, 0), matrix=random_unitary(rng, 8)))
+    high, states = 1 << (n - 1), np.arange(1 << n)
+    entries = rng.normal(size=high)[states % high].astype(complex)
+    terms = (
+        *(PauliTerm(high | 1, 2), PauliTerm(0, high), ProjectorTerm(high | 4, high)),
+        SparseTerm(entries, states ^ high, np.arange((1 << n) + 1)),
+    )
+    return Program(
+        plan=Plan(n, tuple(steps), len(pairs)),
+        terms=Terms(n, terms, np.array([0, 1, 0, 1]), 2),
+        state=random_state(rng, 1, 1 << n).astype(dtype),
+        angles=rng.normal(size=(1, len(pairs))).astype(real),
+        matrices=(),
+        coefficients=rng.normal(size=(1, 4)).astype(real),
+        weights=rng.normal(size=(1, 2)).astype(real),
+        cotangent=random_state(rng, 1, 1 << n).astype(dtype),
     )

@@ -55,7 +55,6 @@ def check_large(source: Source) -> None:
 
 MUTANTS = MutantSet(
     KERNELS.source,
-    INSTANCES,
     (
         Mutant(
             "a missing barrier",

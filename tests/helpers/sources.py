@@ -17,8 +17,8 @@ PACKAGES = ("autodiff", "circuits", "qml")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-ASSEMBLED = {"Refusal", "Unread"}
-"""Errors that are parts of a message, with the remedy as an argument of its own."""
+ASSEMBLED = {"Refusal", "RefusedInstruction", "Unread"}
+"""Errors that are parts of a message, or made of them; the remedy is an argument of its own."""
 
 
 @dataclass(frozen=True)

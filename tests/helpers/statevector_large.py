@@ -1,4 +1,7 @@
-"""The last tile of 34 qubits, of which the machine holds some pages: indices need 64 bits."""
+"""The last tile of two states of 34 qubits, of which the machine holds some pages.
+
+Indices within a state need 64 bits, and so does where the second one starts.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def steps(place: Sequence[int] | None = None) -> tuple[Step, ...]:
 
 
 def check_large(kernels: KernelSet, source: Source) -> None:
-    """Final state and gradients of the last tile, forward and in the adjoint sweep."""
+    """Final state and gradients of the last tile of two, forward and in the adjoint sweep."""
     engine = CudaEngine(SparseBackend(), TILE, replace(kernels, source=source))
     plan = Plan(QUBITS, steps(), 4)
     where = last_tile()
@@ -109,21 +112,21 @@ def check_large(kernels: KernelSet, source: Source) -> None:
     start, cotangent = (rng.normal(size=(2, 2, 1 << TILE)) / 30).astype(np.float32)
     start, cotangent = start[0] + 1j * start[1], cotangent[0] + 1j * cotangent[1]
     angles = rng.normal(size=(1, 4)).astype(np.float32)
-    state = sparse_zeros(1 << QUBITS, np.dtype(np.complex64))
-    state[where] = start
-    final, _ = engine.forward(plan, state[None], angles)
+    state = sparse_zeros(2 << QUBITS, np.dtype(np.complex64)).reshape(2, -1)
+    state[1, where] = start
+    final, _ = engine.forward(plan, state, angles)
     small = Plan(TILE, steps(LOCAL), 4)
     signs = np.where(np.arange(4) == 2, -1, 1).astype(np.float32)
     expected, _ = ReferenceEngine().forward(small, start[None], angles * signs)
-    np.testing.assert_allclose(final[0, where], expected[0], rtol=0, atol=1e-5)
-    state[where] = cotangent
-    found = engine.reverse(plan, final, angles, (), Wanted(state=True), cotangent=state[None])
+    np.testing.assert_allclose(final[1, where], expected[0], rtol=0, atol=1e-5)
+    state[1, where] = cotangent
+    found = engine.reverse(plan, final, angles, (), Wanted(state=True), cotangent=state)
     wanted = _reference(small, expected, angles * signs, cotangent)
     assert found.state is not None
     assert found.angles is not None
     assert wanted.state is not None
-    np.testing.assert_allclose(found.state[0, where], wanted.state[0], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(found.angles, wanted.angles * signs, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.state[1, where], wanted.state[0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found.angles[1:], wanted.angles * signs, rtol=0, atol=1e-4)
 
 
 def last_tile() -> NDArray[np.int64]:

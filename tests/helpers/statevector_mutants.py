@@ -2,94 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache, partial
-from typing import Any
+from mutants import Mutant, MutantSet
+from statevector_scenarios import CHECKS
 
-import conformance
-import numpy as np
-from mutants import Mutant, MutantSet, scenario_checks
-from numpy.typing import NDArray
-from programs import Case, Program, random_program, random_unitary
-from statevector_large import check_large
-
-from autodiff.backends.emulated_backend import EmulatedBackend
-from autodiff.backends.raw_modules import KernelSet, Source
-from circuits.engines.base import Engine
-from circuits.engines.cuda import CudaEngine
-from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.statevector_kernels import KERNELS
-from circuits.plan.steps import Plan, Step, Structure
-from circuits.plan.terms import PauliTerm, Terms
-
-
-def kernels_of(real: str) -> KernelSet:
-    """The kernels in one precision."""
-    chosen = {name: budget for name, budget in KERNELS.budgets.items() if real in name}
-    return replace(KERNELS, budgets=chosen)
-
-
-DOUBLE = kernels_of("double")
-
-
-@cache
-def program() -> Program:
-    """Steps of every structure on seven qubits; a block has two warps, or one and four tiles."""
-    case = Case(7, 1, np.complex128, seed=26, num_steps=14)
-    plan = random_program(case).plan
-    turns = [Step(Structure.ROTATION, (2,), slots=(k,), word=w) for k, w in enumerate("XYZX")]
-    word = Step(Structure.ROTATION, (0, 6, 3), slots=(1,), word="YXZ")
-    return random_program(case, plan=replace(plan, steps=(*plan.steps, *turns, word)))
-
-
-@cache
-def small_program() -> Program:
-    """Few steps and terms: the thread sanitizer loses races of many threads."""
-    flip, matrix = np.array([1, 0]), random_unitary(np.random.default_rng(1), 8)
-    steps = (
-        Step(Structure.ROTATION, (0,), slots=(0,), word="X"),
-        Step(Structure.DENSE, (1, 5, 3), matrix=matrix),
-        Step(Structure.PERMUTATION, (6,), (0, 2), 3, permutation=flip),
-        Step(Structure.ROTATION, (4, 6), slots=(1,), word="XY"),
-    )
-    given = random_program(Case(7, 1, np.complex128), plan=Plan(7, steps, 2))
-    terms = Terms(7, (PauliTerm(0b1000001, 0b11), PauliTerm(0b10, 0b100)), np.zeros(2, np.int64), 1)
-    ones = np.ones((1, 2))
-    return replace(given, terms=terms, coefficients=ones, weights=ones[:, :1])
-
-
-def results(engine: Engine, p: Program, *, measured: bool) -> list[NDArray[Any]]:
-    """Final state, values and gradients of a program."""
-    final, values = conformance.run_forward(engine, p)
-    swept = conformance.run_reverse(engine, p, final, measured=measured)
-    return [final, values, *conformance.parts(swept)]
-
-
-@cache
-def expected(*, measured: bool) -> list[NDArray[Any]]:
-    """The same by the CPU engine."""
-    return results(NumbaEngine(), program(), measured=measured)
-
-
-def scenario(backend: EmulatedBackend, source: Source) -> None:
-    """Every kernel in double precision, with a tile a sample and in stages."""
-    for tile in (None, 5):
-        engine, measured = CudaEngine(backend, tile, replace(DOUBLE, source=source)), tile is None
-        found = results(engine, program(), measured=measured)
-        for got, want in zip(found, expected(measured=measured), strict=True):
-            conformance.assert_close(got, want, 1e-11)
-
-
-def small_scenario(backend: EmulatedBackend, source: Source) -> None:
-    """Blocks of two warps, and four blocks of one."""
-    for tile in (None, 5):
-        engine = CudaEngine(backend, tile, replace(DOUBLE, source=source))
-        results(engine, small_program(), measured=tile is None)
-
 
 MUTANTS = MutantSet(
     KERNELS.source,
-    DOUBLE.instances,
     (
         Mutant(
             "a missing barrier after lambda was read",
@@ -113,11 +32,32 @@ MUTANTS = MutantSet(
             "data race",
         ),
         Mutant(
+            "columns that are read before they are made",
+            r"(w\.columns\[made\[MADE_COLUMN\]\] = sum;\n  \})\n  __syncthreads\(\);",
+            r"\1",
+            "thread",
+            "data race",
+        ),
+        Mutant(
             "one scratch tile for all blocks",
             r"scratch \+ \(u64\(blockIdx\.x\) << w\.bits\)",
             "scratch",
             "thread",
             "data race",
+        ),
+        Mutant(
+            "one scratch tile for every sixteenth block",
+            r"scratch \+ \(u64\(blockIdx\.x\) << w\.bits\)",
+            "scratch + (u64(blockIdx.x & 15) << w.bits)",
+            "scratch",
+            "a block without scratch",
+        ),
+        Mutant(
+            "chunks that begin anywhere",
+            r" && \(u64\(state\) & 15u\) == 0",
+            "",
+            "alignment",
+            "misaligned address",
         ),
         Mutant(
             "a reduction for some threads",
@@ -130,7 +70,8 @@ MUTANTS = MutantSet(
             "an index too far",
             r"i < count; i \+= blockDim\.x\) numbers\[i\] = 0",
             "i <= count; i += blockDim.x) numbers[i] = 0",
-            "values",
+            "address",
+            "heap-buffer-overflow",
         ),
         Mutant(
             "a shift by too many bits",
@@ -145,6 +86,13 @@ MUTANTS = MutantSet(
             "    if (row) tile[place<R>(row)] = chunk.v[0];",
             "values",
         ),
+        Mutant(
+            "a wave that turns back",
+            r"cx<R> turned = \{waves\[n\], waves",
+            "cx<R> turned = {waves[n], -waves",
+            "values",
+        ),
+        Mutant("a phase at another rate", r"rates\[1 \+ i\]", "rates[i]", "values"),
         Mutant("a missing conjugate", r"e = conj_mul\(B, a\)", "e = mul(B, a)", "values"),
         Mutant(
             "a phase that is not conjugated on the way back",
@@ -192,6 +140,120 @@ MUTANTS = MutantSet(
             "values",
         ),
         Mutant(
+            "values that another sample has left",
+            r"(clear\(w\.sums, sums_size\(table\)\);\n      prepare<R>)",
+            r"if (unit == blockIdx.x) \1",
+            "values",
+        ),
+        Mutant(
+            "environments that another sample has left",
+            r"(clear\(w\.sums, sums_size\(table\)\);\n      prepare\()",
+            r"if (unit == blockIdx.x) \1",
+            "values",
+        ),
+        Mutant(
+            "numbers of a sample that is not finished",
+            r"(by_term \+ sample \* table\[TERMS\] : nullptr\);)\n      __syncthreads\(\);",
+            r"\1",
+            "thread",
+            "data race",
+        ),
+        Mutant(
+            "a tile that is not yet stored",
+            r"(map_of\(w, stage, AFTER\), w\.base\);)\n      __syncthreads\(\);",
+            r"\1",
+            "thread",
+            "data race",
+        ),
+        Mutant(
+            "a tile of the reverse sweep that is not yet stored",
+            r"(map_of\(w, stage, INITIAL\), base\);\n      \})\n      __syncthreads\(\);",
+            r"\1",
+            "thread",
+            "data race",
+        ),
+        Mutant(
+            "a projector that begins before words have ended",
+            r"(const R f = factors\[w\.t\[WORD_COUNT\] \+ t\];)\n    __syncthreads\(\);",
+            r"\1",
+            "thread",
+            "data race",
+        ),
+        Mutant(
+            "a projector outside the tile",
+            r"continue;\n(.*\n    const R f = factors)",
+            r"{}\n\1",
+            "values",
+        ),
+        Mutant(
+            "a phase whose sign outside the tile is ignored",
+            r"mask = op\[SIGN\], start = parity64\(w\.base & u64\(op\[BASE_SIGN\]\)\)",
+            "mask = op[SIGN], start = 0",
+            "values",
+        ),
+        Mutant(
+            "columns of the first sample",
+            r"w\.columns = row_of\(columns, column_rows, column_width, sample\);"
+            r"(\n    if \(flags & WHOLE\) \{\n      clear\(.*\n      prepare\()",
+            r"w.columns = columns;\1",
+            "values",
+        ),
+        Mutant(
+            "a factor of the first sample",
+            r"factors\[sample\] \* total\.y",
+            "factors[0] * total.y",
+            "values",
+        ),
+        Mutant(
+            "chunks of neighbours that are apart",
+            r"\(sizeof\(R\) == 8 \|\| map\[1\] == 1\) &&",
+            "",
+            "single",
+        ),
+        Mutant(
+            "a phase of double precision only",
+            r"if \(table\[PHASED\]\) multiply_tile\(w, w\.lam,",
+            "if (table[PHASED] && sizeof(R) == 8) multiply_tile(w, w.lam,",
+            "single",
+        ),
+        Mutant(
+            "warps beyond the fourth",
+            r"warp < blockDim\.x >> 5",
+            "warp < (blockDim.x >> 5) && warp < 4",
+            "wide",
+        ),
+        Mutant("a map of 1024 rows", r"\(p >> 6\)\]\)", "(p >> 6 & 15u)])", "wide"),
+        Mutant(
+            "an instruction a thread",
+            r"i < w\.t\[OP_COUNT\]; i \+= blockDim\.x\) \{",
+            "i < w.t[OP_COUNT]; i += w.t[OP_COUNT]) {",
+            "wide",
+        ),
+        Mutant(
+            "an output a thread",
+            r"o < w\.t\[OUTPUTS\]; o \+= blockDim\.x",
+            "o < w.t[OUTPUTS]; o += w.t[OUTPUTS]",
+            "wide",
+        ),
+        Mutant(
+            "rows of a sparse matrix that two blocks add",
+            r"row \+= blocks \* blockDim\.x\)",
+            "row += blockDim.x)",
+            "wide",
+        ),
+        Mutant(
+            "a 32-bit start of a sample",
+            r"start = sample \* size;",
+            "start = unsigned(sample * size);",
+            "large",
+        ),
+        Mutant(
+            "a 32-bit row of an operand",
+            r"rows \+ sample % count \* width",
+            "rows + unsigned(sample % count * width)",
+            "large",
+        ),
+        Mutant(
             "a 32-bit base",
             r"\(tile >> i & 1ull\) << bits\[i\]",
             "u64(unsigned(tile >> i & 1ull) << (bits[i] & 31))",
@@ -203,9 +265,43 @@ MUTANTS = MutantSet(
             "return unsigned(map[p & 63u] ^ map[64 + (p >> 6)])",
             "large",
         ),
+        Mutant(
+            "a permutation that ignores its controls",
+            r"\(index & held\) == value \? from : index",
+            "from",
+            "values",
+        ),
+        Mutant(
+            "an adjoint that is not conjugated",
+            r"conj_mul\(matrix\[j \* width \+ own\], a\)",
+            "mul(matrix[j * width + own], a)",
+            "values",
+        ),
+        Mutant(
+            "a matrix's gradient that is conjugated",
+            r"conj_mul\(a\[others\[n\]\], b\[others\[n\]\]\)",
+            "conj_mul(b[others[n]], a[others[n]])",
+            "values",
+        ),
+        Mutant(
+            "a matrix that all samples share",
+            r"row_of\(matrices, matrix_rows, i64\(width \* width\), sample\)",
+            "matrices",
+            "values",
+        ),
+        Mutant(
+            "an entry of a gradient a thread",
+            r"i < batch \* width \* width;\n( +)i \+= u64\(gridDim\.x\) \* blockDim\.x",
+            r"i < batch * width * width;\n\1i += batch * width * width",
+            "steps",
+        ),
+        Mutant("a 32-bit source", r"const u64 from =", "const unsigned from =", "large steps"),
+        Mutant(
+            "a 32-bit row of a product",
+            r"state\[\(index & ~mask\) \| u64\(places\[j\]\)\]",
+            "state[unsigned((index & ~mask) | u64(places[j]))]",
+            "large steps",
+        ),
     ),
-    {
-        **scenario_checks(KERNELS.source, scenario, small_scenario),
-        "large": partial(check_large, kernels_of("float")),
-    },
+    CHECKS,
 )

@@ -1,9 +1,10 @@
-"""Steps of every structure, one a program."""
+"""Steps of every structure: one a program, or one for each place of its targets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def _words(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
 
 def _diagonals(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
     function = programs.SpectralDiagonal(rng, 1 << size, 2)
-    free = {"function": function, "derivative": function.derivative, "slots": (1, 0)}
+    free = {"slots": (1, 0), **function.fields}
     return [free, {"matrix": np.exp(1j * rng.normal(size=1 << size))}]
 
 
@@ -31,7 +32,7 @@ def _permutations(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
 
 def _matrices(rng: np.random.Generator, size: int) -> list[dict[str, Any]]:
     function = programs.SpectralMatrix(rng, 1 << size, 2)
-    free = {"function": function, "derivative": function.derivative, "slots": (2, 2)}
+    free = {"slots": (2, 2), **function.fields}
     return [free, {"matrix": programs.random_unitary(rng, 1 << size)}, {"source": 0}]
 
 
@@ -61,3 +62,42 @@ def structure_program(
     given = random_unitary(rng, 1 << num_targets).astype(case.dtype)[None]
     matrices = (given,) if step.source == 0 else ()
     return replace(random_program(case, plan=plan), matrices=matrices)
+
+
+def places(
+    rng: np.random.Generator, num_qubits: int, num_targets: int
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Every qubit as every target, with up to three controls; of one or two targets, with each.
+
+    Yields:
+        Targets and controls, otherwise in random order.
+    """
+    for role, qubit in product(range(num_targets), range(num_qubits)):
+        for num_controls in range(4) if num_targets < 3 else ((role + qubit) % 4,):
+            others = [int(q) for q in rng.permutation(num_qubits) if q != qubit]
+            others.insert(role, qubit)
+            yield tuple(others[:num_targets]), tuple(others[num_targets:][:num_controls])
+
+
+def position_program(
+    structure: Structure, action: dict[str, Any], case: Case, num_targets: int
+) -> Program:
+    """A program of an action at all ``places``, with angles and matrices of its own at each."""
+    rng = np.random.default_rng(case.seed)
+    width = 1 + max(action.get("slots", (0,)))
+    steps: list[Step] = []
+    for k, (targets, controls) in enumerate(places(rng, case.num_qubits, num_targets)):
+        own: dict[str, Any] = dict(action)
+        if "slots" in action:
+            own["slots"] = tuple(slot + width * k for slot in action["slots"])
+        if "source" in action:
+            own["source"] = k
+        state = int(rng.integers(0, 1 << len(controls)))
+        steps.append(Step(structure, targets, controls, state, **own))
+    given = len(steps) if "source" in action else 0
+    plan = Plan(case.num_qubits, tuple(steps), width * len(steps), num_matrices=given)
+    made = random_program(case, plan=replace(plan, num_matrices=0))
+    matrices = [
+        random_unitary(rng, 1 << num_targets)[None].astype(case.dtype) for _ in steps[:given]
+    ]
+    return replace(made, plan=plan, matrices=tuple(matrices))

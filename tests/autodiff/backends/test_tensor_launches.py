@@ -67,6 +67,14 @@ def test_special_values_meet_each_other(name: str) -> None:
     listing.check(listing.add(name, 0, 1))
 
 
+@pytest.mark.parametrize(("name", "near"), [("expm1", 0), ("log1p", 0), ("softplus", -40)])
+def test_small_results_keep_their_digits(name: str, near: float) -> None:
+    """Compared with what they are next to: x, or e^x."""
+    listing = Listing(near + np.array([1e-10, -1e-9, 1e-12]))
+    size = listing.add("exp", 0) if near else 0
+    listing.check(listing.add("divide", listing.add(name, 0), size))
+
+
 # -- lists of ops ----------------------------------------------------------------------------------
 
 

@@ -11,9 +11,9 @@ import fake_cupy
 import numpy as np
 import programs
 import pytest
-from programs import Case, random_program
-from programs import Program as Operands
-from structures import ACTIONS, structure_program
+from agreement import assert_agree, results
+from programs import Case, Program, random_program
+from structures import ACTIONS, position_program, structure_program
 
 import qml
 from autodiff.backends.cupy_backend import CupyBackend
@@ -21,6 +21,7 @@ from autodiff.backends.emulated_backend import EmulatedBackend
 from autodiff.backends.host_modules import ORDERS, Schedule
 from autodiff.backends.interface import Backend
 from autodiff.device import backend_of, canonical_device
+from circuits.engines import instructions
 from circuits.engines.base import Engine, Gradients, Wanted
 from circuits.engines.cuda import CudaEngine
 from circuits.engines.cuda_outline import (
@@ -29,13 +30,13 @@ from circuits.engines.cuda_outline import (
     reverse_launches,
     reverse_traffic,
 )
+from circuits.engines.cuda_table import Head
 from circuits.engines.numba_cpu import NumbaEngine
-from circuits.engines.reference import ReferenceEngine
 from circuits.errors import CapacityError, EngineError
 from circuits.plan.steps import Plan, Step, Structure
 
 BACKEND = EmulatedBackend()
-WHOLE, REFERENCE = CudaEngine(BACKEND), ReferenceEngine()
+WHOLE = CudaEngine(BACKEND)
 STAGED = CudaEngine(BACKEND, tile=4)
 
 # A state is one tile, or four of them and more.
@@ -58,27 +59,6 @@ def test_conformance_in_stages(check: Callable[[Engine, Case], None], case: Case
     check(STAGED, case)
 
 
-def results(engine: Engine, program: Operands) -> list[np.ndarray[Any, Any]]:
-    """Final state, values, and all gradients from either start."""
-    final, values = conformance.run_forward(engine, program)
-    swept = [conformance.run_reverse(engine, program, final, measured=m) for m in (False, True)]
-    return [
-        final,
-        values,
-        *[array for gradients in swept for array in conformance.parts(gradients)],
-    ]
-
-
-def assert_agree(program: Operands, engine: Engine, other: Engine = REFERENCE) -> None:
-    """Engines agree to 1e-12 in values and 1e-11 in gradients, or 1e-5 in single precision."""
-    single = program.state.dtype == np.complex64
-    actual, expected = results(engine, program), results(other, program)
-    assert len(actual) == len(expected)
-    for k, (got, want) in enumerate(zip(actual, expected, strict=True)):
-        assert got.dtype == want.dtype
-        conformance.assert_close(got, want, 1e-5 if single else 1e-12 if k < 2 else 1e-11)
-
-
 @pytest.mark.parametrize("engine", [WHOLE, STAGED], ids=["whole", "staged"])
 @pytest.mark.parametrize("num_controls", [0, 1, 2])
 @pytest.mark.parametrize("num_targets", [0, 1, 2, 3, 4])
@@ -92,18 +72,30 @@ def test_every_structure_has_a_kernel(
         assert_agree(program, engine)
 
 
+def controls_outside(engine: CudaEngine, program: Program) -> set[bool]:
+    """Whether instructions have controls that are the same for a whole tile."""
+    host = engine._program(program.plan).host_table(np.dtype(float), None, Wanted())
+    start, size = host.integers[Head.AT_OPS], host.integers[Head.OP_COUNT] * instructions.COLUMNS
+    ops = host.integers[start : start + size].reshape(-1, instructions.COLUMNS)
+    return set((ops[:, instructions.BASE_MASK] != 0).tolist())
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 @pytest.mark.parametrize("tile", [None, 3, 5], ids=str)
-@pytest.mark.parametrize("target", range(7))
-def test_every_target_position(target: int, tile: int | None) -> None:
-    others = tuple(q for q in range(7) if q != target)
-    fields: list[dict[str, Any]] = [
-        {"word": letters, "slots": (0,), "targets": (target,)} for letters in "XYZ"
-    ]
-    fields += [{"word": "X", "slots": (1,), "targets": (target,), "controls": (c,)} for c in others]
-    fields += [{"word": w, "slots": (2,), "targets": (target, *others[:2])} for w in ("XYZ", "ZZX")]
-    steps = tuple(Step(Structure.ROTATION, control_state=1, **kinds) for kinds in fields)
-    program = random_program(Case(7, 1, np.complex128), plan=Plan(7, steps, 3))
-    assert_agree(program, CudaEngine(BACKEND, tile))
+@pytest.mark.parametrize("num_targets", [1, 2, 3, 4])
+@pytest.mark.parametrize("structure", Structure)
+def test_every_position_of_every_structure(
+    structure: Structure, num_targets: int, tile: int | None, dtype: type[np.complexfloating]
+) -> None:
+    """Every qubit as every target, with up to three controls in any state, in and outside tiles."""
+    case = Case(7, 1, dtype, seed=num_targets)
+    engine = CudaEngine(BACKEND, None if tile is None else max(tile, num_targets))
+    outside: set[bool] = set()
+    for action in ACTIONS[structure](np.random.default_rng(num_targets), num_targets):
+        program = position_program(structure, action, case, num_targets)
+        assert_agree(program, engine)
+        outside |= controls_outside(engine, program)
+    assert outside == ({False} if tile is None else {False, True})
 
 
 def entangling_plan(num_qubits: int) -> Plan:
@@ -206,18 +198,34 @@ def test_a_repeated_call_moves_nothing_to_or_from_the_device() -> None:
     assert (BACKEND.stats.uploads, BACKEND.stats.downloads) == (0, 0)
 
 
-def test_functions_of_angles_take_one_way_to_the_host_and_one_back() -> None:
-    function = programs.SpectralMatrix(np.random.default_rng(0), 4, 1)
-    fields: dict[str, Any] = {"function": function, "derivative": function.derivative}
-    steps = tuple(Step(Structure.DENSE, (q, q + 1), slots=(q,), **fields) for q in range(3))
-    program = random_program(Case(4, 2, np.complex128), plan=Plan(4, steps, 3))
-    final, *_ = results(WHOLE, program)
-    BACKEND.reset()
-    conformance.run_forward(WHOLE, program)
-    assert (BACKEND.stats.downloads, BACKEND.stats.uploads) == (1, 1)
-    BACKEND.reset()
-    conformance.run_reverse(WHOLE, program, final)
-    assert (BACKEND.stats.downloads, BACKEND.stats.uploads) == (1, 2)
+@pytest.mark.parametrize("engine", [WHOLE, STAGED], ids=["whole", "staged"])
+def test_functions_of_angles_move_nothing_either_and_take_no_launch(engine: CudaEngine) -> None:
+    rng = np.random.default_rng(0)
+    turns, tables = (programs.SpectralMatrix(rng, size, 2).fields for size in (2, 4))
+    phases = programs.SpectralDiagonal(rng, 4, 1).fields
+    steps = [
+        *[Step(Structure.DENSE, (q,), slots=(0, 1), **turns) for q in range(6)],
+        *[Step(Structure.DENSE, (q,), (q + 1,), 1, slots=(1, 2), **turns) for q in range(5)],
+        *[Step(Structure.DENSE, (q, q + 1), slots=(2, 0), **tables) for q in range(5)],
+        Step(Structure.DIAGONAL, (1, 4), slots=(2,), **phases),
+    ]
+    program = random_program(Case(6, 2, np.complex128), plan=Plan(6, tuple(steps), 3))
+    assert_agree(program, engine)
+    made, real, terms = engine._program(program.plan), np.dtype(np.float64), program.terms
+    forward, reverse = (made.host_table(real, terms, w) for w in (Wanted(angles=False), Wanted()))
+    for _ in range(2):  # tables are sent by the first calls
+        BACKEND.reset()
+        final, _ = conformance.run_forward(engine, program)
+        conformance.run_reverse(engine, program, final, Wanted(), measured=True)
+    assert (BACKEND.stats.uploads, BACKEND.stats.downloads) == (0, 0)
+    launches = forward_launches(forward, terms) + reverse_launches(reverse, terms, Wanted())
+    assert BACKEND.kernel_launches == {f"{name}<double>": n for name, n in launches.items()}
+
+
+def test_every_sample_has_weights_of_its_own_where_one_row_is_shown_to_all() -> None:
+    program = random_program(Case(4, 3, np.complex128), plan=rotations(4))
+    shared = np.broadcast_to(program.weights[:1], program.weights.shape)
+    assert_agree(replace(program, weights=shared), WHOLE)
 
 
 @pytest.mark.parametrize("targets", [5, 8])
@@ -233,10 +241,11 @@ def test_wide_steps_run_where_a_tile_has_room(targets: int) -> None:
     assert_agree(program, WHOLE)
 
 
-def test_a_step_that_fits_no_tile_is_refused() -> None:
-    step = Step(Structure.DENSE, tuple(range(5)), matrix=np.eye(32))
-    program = random_program(Case(6, 1, np.complex128), plan=Plan(6, (step,), 0))
-    with pytest.raises(EngineError, match=r"at most 4 qubits here, got one on 5: .*Split it"):
+def test_a_function_that_makes_a_matrix_for_no_tile_is_refused() -> None:
+    fields = programs.SpectralMatrix(np.random.default_rng(0), 32, 1).fields
+    step = Step(Structure.DENSE, tuple(range(5)), slots=(0,), **fields)
+    program = random_program(Case(6, 1, np.complex128), plan=Plan(6, (step,), 1))
+    with pytest.raises(EngineError, match=r"at most 4 qubits here, got .* on 5\..*device='cpu'"):
         conformance.run_forward(STAGED, program)
 
 
@@ -348,3 +357,21 @@ def test_angles_of_any_size(size: float) -> None:
     program = random_program(Case(3, 3, np.complex128, seed=1), plan=rotations(3))
     program.angles[...] *= size
     assert_agree(program, WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [(np.complex64, 1e7), (np.complex128, 5e15)], ids=["single", "double"]
+)
+def test_angles_without_a_digit_left_give_no_number(
+    dtype: type[np.complexfloating], largest: float
+) -> None:
+    """No value that is only wrong: up to there they are right."""
+    program = random_program(Case(3, 2, dtype, seed=1), plan=rotations(3))
+    program.angles[...] = largest
+    assert_agree(program, WHOLE)
+    for size in (4 * largest, 1e20, 1e30, np.inf, np.nan):
+        program.angles[1, 2] = size
+        final, values = conformance.run_forward(WHOLE, program)
+        assert np.isfinite(final[0]).all()
+        assert np.isnan(final[1]).all(), size
+        assert np.isnan(values[1]).any(), size

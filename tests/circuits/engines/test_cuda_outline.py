@@ -45,6 +45,14 @@ def test_traffic_counts_reads_and_writes_of_states() -> None:
     assert reverse_traffic(host, 512, 3, cotangent=False) == 512 * 3
 
 
+def test_sparse_terms_make_the_sweep_read_the_lambda_that_they_write() -> None:
+    made = DeviceProgram(PROGRAM.plan, EmulatedBackend())
+    host = made.host_table(SINGLE, PROGRAM.terms, Wanted())
+    work = outline(made, 2, COMPLEX, PROGRAM.terms).device
+    assert work is not None
+    assert work.traffic[1] == reverse_traffic(host, 512, 2, cotangent=True)
+
+
 def test_an_outline_allocates_and_sends_nothing() -> None:
     backend = EmulatedBackend()
     found = [

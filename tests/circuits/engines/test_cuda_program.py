@@ -67,32 +67,28 @@ def test_blocks_share_a_sample_as_far_as_the_device_and_memory_allow() -> None:
     assert blocks_of(host, DOUBLE, size // 8, 1 << 40) <= 8
 
 
-def test_columns_of_a_plan_without_functions_are_sent_once() -> None:
-    backend = EmulatedBackend()
-    program = DeviceProgram(rotations(2), backend)
-    angles = np.zeros((1, 2))
-    columns = program.call_columns(angles, (), DOUBLE, reverse=False)
-    assert program.call_columns(angles, (), DOUBLE, reverse=True) is columns
-    np.testing.assert_array_equal(columns, [[0, 0]])
-    assert (backend.stats.uploads, backend.stats.downloads) == (1, 0)
-
-
-def test_columns_hold_what_functions_make_then_matrices_then_derivatives() -> None:
+def test_columns_have_room_for_what_functions_make_and_hold_given_matrices() -> None:
     function = SpectralMatrix(np.random.default_rng(0), 4, 2)
     steps = (
         Step(Structure.DENSE, (0,), source=0),
-        Step(
-            Structure.DENSE,
-            (0, 1),
-            slots=(0, 1),
-            function=function,
-            derivative=function.derivative,
-        ),
+        Step(Structure.DENSE, (0, 1), slots=(0, 1), **function.fields),
     )
     program = DeviceProgram(Plan(2, steps, 2, num_matrices=1), EmulatedBackend())
-    angles, given = np.array([[0.3, -0.4]]), np.array([[[1, 2j], [3, 4]]], complex)
-    columns = program.call_columns(angles, (given,), DOUBLE, reverse=True)
-    made, derived = function(angles)[0].ravel(), function.derivative(angles)[0].ravel()
-    np.testing.assert_allclose(columns[0, 2:34:2] + 1j * columns[0, 3:34:2], made)
-    np.testing.assert_array_equal(columns[0, 34:42].view(complex), given.ravel())
-    np.testing.assert_allclose(columns[0, 42::2] - 1j * columns[0, 43::2], derived)
+    given = np.array([[[1, 2j], [3, 4]]], complex)
+    host = program.host_table(DOUBLE, None, Wanted())
+    columns = program.call_columns((given,), host, 3)
+    assert columns.shape == (3, 2 + 32 + 8 + 2 * 32)
+    np.testing.assert_array_equal(columns[:, 34:42].copy().view(complex), [given.ravel()] * 3)
+    forward = program.host_table(DOUBLE, None, Wanted(angles=False))
+    assert program.call_columns((given,), forward, 3).shape == (3, 2 + 32 + 8)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_columns_without_functions_have_the_rows_of_the_given_matrices(rows: int) -> None:
+    steps = (Step(Structure.DENSE, (0,), source=0),)
+    backend = EmulatedBackend()
+    program = DeviceProgram(Plan(1, steps, 0, num_matrices=1), backend)
+    given = np.tile(np.eye(2), (rows, 1, 1))
+    host = program.host_table(DOUBLE, None, Wanted())
+    assert program.call_columns((given,), host, 3).shape == (rows, 10)
+    assert (backend.stats.uploads, backend.stats.downloads) == (0, 0)

@@ -9,7 +9,7 @@ from programs import Case, random_program
 from autodiff.backends.emulated_backend import EmulatedBackend
 from circuits.engines.base import Wanted
 from circuits.engines.cuda_program import DeviceProgram
-from circuits.engines.cuda_table import Head, HostTable, jacobian_columns
+from circuits.engines.cuda_table import Head, HostTable
 from circuits.plan.steps import Plan, Step, Structure
 
 DOUBLE = np.dtype(np.float64)
@@ -69,17 +69,3 @@ def test_every_output_is_a_sum_over_the_instructions_that_have_it() -> None:
     assert outputs(plan, Wanted(matrices=True)) == [2, 1, 1, 0] + [1] * 8
     assert outputs(plan, Wanted(angles=(False, True, False, True))) == [0, 1, 0, 0] + [0] * 8
     assert outputs(plan, Wanted(angles=False)) == [0] * 12
-
-
-def test_derivatives_of_functions_become_columns() -> None:
-    program = random_program(Case(4, 3, np.complex128, seed=4, num_steps=21))
-    made = DeviceProgram(program.plan, EmulatedBackend())
-    functions = made.fused.functions
-    values = [
-        np.asarray(f.function(program.angles[:, np.array(f.slots)])).reshape(3, len(f.slots), -1)
-        for f in functions
-    ]
-    columns = jacobian_columns(made.fused, values, program.angles)
-    widths = [4 if f.is_turn else 2 * v.shape[-1] for f, v in zip(functions, values, strict=True)]
-    slots = [len(f.slots) * len(f.slots[0]) for f in functions]
-    assert columns.shape == (3, sum(w * s for w, s in zip(widths, slots, strict=True)))

@@ -10,6 +10,7 @@ import pytest
 from circuits.engines import instructions
 from circuits.engines.cuda_calls import BY_TERM, DOT, REVERSE, WHOLE
 from circuits.engines.cuda_table import Head, Weight
+from circuits.engines.cuda_waves import MadeField
 from circuits.engines.statevector_kernels import KERNELS
 
 TEXT = KERNELS.source.text()
@@ -32,7 +33,7 @@ def members(text: str) -> dict[str, int]:
 
 def expected(enum: str) -> dict[str, int]:
     """The same in Python."""
-    tables: dict[str, type[IntEnum]] = {"Head": Head, "Weight": Weight}
+    tables: dict[str, type[IntEnum]] = {"Head": Head, "Made": MadeField, "Weight": Weight}
     if enum in tables:
         return {member.name: member.value for member in tables[enum]}
     return FLAGS if enum == "Flag" else vars(instructions)

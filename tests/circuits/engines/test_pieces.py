@@ -14,7 +14,7 @@ from programs import Case, random_program
 from circuits import Circuit, Parameter, Z
 from circuits.engines.base import Wanted
 from circuits.engines.numba_cpu import NumbaEngine
-from circuits.engines.numba_pieces import Pieces
+from circuits.engines.pieces import Pieces
 from circuits.engines.reference import ReferenceEngine
 from circuits.plan import wide
 from circuits.plan.steps import Plan

@@ -1,9 +1,9 @@
-"""Plans with steps that are too wide for kernels: pieces for the kernels, NumPy between them."""
+"""Plans with steps that are too wide for an engine's kernels: pieces, and these steps between."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,26 @@ from circuits.plan.steps import ComplexArray, Plan, RealArray, Step
 from circuits.plan.terms import Terms
 from circuits.plan.wide import apply_wide, wide_gradient
 
-_WIDE_STATES = 7
-"""States that a wide step has at a time besides those of its neighbours: rows, products, copies."""
+
+@dataclass(frozen=True)
+class WideSteps:
+    """How an engine runs wide steps; see ``plan.wide`` for the two functions.
+
+    Attributes:
+        apply: ``apply(step, states, matrices, adjoint=False)``: the states after the step.
+        gradient: ``gradient(step, before, cotangent)``: of the step's matrix.
+        how: in words.
+        states: that a wide step has at a time besides those of its neighbours.
+    """
+
+    apply: Callable[..., ComplexArray]
+    gradient: Callable[[Step, ComplexArray, ComplexArray], ComplexArray]
+    how: str
+    states: int
+
+
+NUMPY = WideSteps(apply_wide, wide_gradient, "in NumPy", 7)
+"""On the host: rows, products, copies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +44,21 @@ class Pieces:
     Attributes:
         engine: runs the plans among them.
         parts: plans and wide steps, in order, and a plan last, which measures.
+        wide: runs the steps.
     """
 
     engine: Engine
     parts: tuple[Plan | Step, ...]
+    wide: WideSteps
 
     @classmethod
-    def build(cls, engine: Engine, plan: Plan, parts: tuple[Plan | Step, ...]) -> Pieces:
+    def build(
+        cls, engine: Engine, plan: Plan, parts: tuple[Plan | Step, ...], wide: WideSteps = NUMPY
+    ) -> Pieces:
         """Give the pieces a last plan where they have none."""
         if isinstance(parts[-1], Step):
             parts = (*parts, replace(plan, steps=(), memo={}))
-        return cls(engine, parts)
+        return cls(engine, parts, wide)
 
     def forward(
         self,
@@ -51,8 +73,7 @@ class Pieces:
         assert isinstance(last, Plan)
         for part in first:
             if isinstance(part, Step):
-                state = _spread(state, matrices, part)
-                state = apply_wide(part, state, matrices)
+                state = self.wide.apply(part, state, matrices)
             else:
                 state, _ = self.engine.forward(part, state, angles, matrices)
         return self.engine.forward(last, state, angles, matrices, terms, coefficients)
@@ -75,20 +96,22 @@ class Pieces:
         """
         start: dict[str, Any] = {"cotangent": cotangent, "terms": terms}
         start |= {"coefficients": coefficients, "weights": weights}
-        inner = replace(wanted, state=True)
         plain = Wanted(state=True, angles=False)
         psi, found = own_states(final, swept_samples(cotangent, weights)), Gradients()
         for k, part in reversed(list(enumerate(self.parts))):
             if isinstance(part, Step):
                 lam = start["cotangent"]
-                psi = apply_wide(part, psi, matrices, adjoint=True)
-                if wanted.matrices and part.source is not None:
+                source = part.source if wanted.matrices else None
+                if k or source is not None:
+                    psi = self.wide.apply(part, psi, matrices, adjoint=True)
+                if source is not None:
                     assert found.matrices is not None
-                    found.matrices[part.source][...] += wide_gradient(part, psi, lam)
-                lam = apply_wide(part, lam, matrices, adjoint=True)
+                    found.matrices[source][...] += self.wide.gradient(part, psi, lam)
+                if k or wanted.state:
+                    lam = self.wide.apply(part, lam, matrices, adjoint=True)
             else:
+                inner = wanted._replace(state=wanted.state or k > 0)
                 more = self.engine.reverse(part, psi, angles, matrices, inner, **start)
-                assert more.state is not None
                 found, lam = _sum(found, more), more.state
                 if k:
                     undone = self.engine.reverse(part, psi, angles, matrices, plain, cotangent=psi)
@@ -114,22 +137,14 @@ class Pieces:
         stages = [(1,) if isinstance(p, Step) else next(outlines).stages for p in self.parts]
         return Outline(
             layout="pieces",
-            reason=f"{wide} steps on many qubits are left to NumPy, between {found[0].layout}",
+            reason=f"steps on many qubits ({wide}) run {self.wide.how}, between {found[0].layout}",
             blocks=dict(blocks.most_common()),
             stages=tuple([size for part in stages for size in part]),
             threads=max(o.threads for o in found),
-            forward_bytes=max(o.forward_bytes for o in found) + _WIDE_STATES * states,
-            reverse_bytes=max(o.reverse_bytes for o in found) + _WIDE_STATES * states,
+            forward_bytes=max(o.forward_bytes for o in found) + self.wide.states * states,
+            reverse_bytes=max(o.reverse_bytes for o in found) + self.wide.states * states,
             angle_bytes=max(o.angle_bytes for o in found),
         )
-
-
-def _spread(state: ComplexArray, matrices: Sequence[ComplexArray], step: Step) -> ComplexArray:
-    """Give every sample a state of its own where only a step's matrix has samples."""
-    batch = 1 if step.source is None else len(matrices[step.source])
-    if len(state) >= batch:
-        return state
-    return np.broadcast_to(state, (batch, state.shape[1]))
 
 
 def _sum(found: Gradients, more: Gradients) -> Gradients:
