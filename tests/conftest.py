@@ -1,8 +1,9 @@
-"""What holds for every test: reproducible examples, no window, and the slow ones last."""
+"""What holds for every test: reproducible examples, no window, Ctrl-C, and slow ones last."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -11,6 +12,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 hypothesis.settings.register_profile("project", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("project")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C interrupt, as tests send it: a shell's background jobs are told to ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
