@@ -267,26 +267,24 @@ class _Unread:
         self._action = action
 
     def __enter__(self) -> None:
-        while waiting := self._lock():
+        waiting: list[Reader] = []
+        while True:
             for reader in waiting:  # from whichever thread it is
                 reader.run()
+            waiting, held = [], False
+            _lock.acquire()
+            try:
+                for storage in self._storages:
+                    if storage._busy:
+                        raise Storage._open_error(self._action)
+                    if storage._readers:
+                        waiting += storage._readers
+                held = not waiting
+            finally:
+                if not held:
+                    _lock.release()
+            if held:
+                return
 
     def __exit__(self, *error: object) -> None:
         _lock.release()
-
-    def _lock(self) -> list[Reader]:
-        """Take the lock, or return who still has to read."""
-        waiting: list[Reader] = []
-        _lock.acquire()
-        held = False
-        try:
-            for storage in self._storages:
-                if storage._busy:
-                    raise Storage._open_error(self._action)
-                if storage._readers:
-                    waiting += storage._readers
-            held = not waiting
-        finally:
-            if not held:
-                _lock.release()
-        return waiting

@@ -267,14 +267,16 @@ class Tensor(TensorLayout, TensorProtocols, _Methods):
 
     def _buffer_of(self, given: Tensor | NDArray[Any], location: str) -> Array:
         """Return a value as a buffer at a location; one that is there already is not moved."""
+        dtype = self._cell.dtype
         if isinstance(given, Tensor):
-            if (given.device, given.dtype) == (location, self.dtype):
+            if (given.device, given.dtype) == (location, dtype):
                 return given._cell.read()
             given = given.numpy()
-        if given.dtype != self.dtype:
+        if given.dtype != dtype:
             with np.errstate(all="ignore"):
-                given = given.astype(self.dtype)
-        return _uploaded(given, location)
+                given = given.astype(dtype)
+        # A copy that nobody else has: the storage takes it over.
+        return np.array(given, order="C") if location == CPU else move(given, CPU, location)
 
     @contextmanager
     def storage_mut(self) -> Iterator[Array]:

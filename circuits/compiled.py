@@ -27,14 +27,14 @@ class Compiled:
         table: angles from leaf elements.
         matrices: what the plan's matrix sources read at each run.
         dtype: complex64 if all Parameters and Inputs are float32, else complex128.
-        memo: what the run methods derive and keep.
+        runs: what run methods keep, by the engine asked for.
     """
 
     plan: Plan
     table: AngleTable
     matrices: tuple[TrainableMatrix, ...]
     dtype: DType
-    memo: dict[str, object] = field(default_factory=dict, repr=False)
+    runs: dict[str | None, object] = field(default_factory=dict, repr=False)
 
     @cached_property
     def stored(self) -> Binding:

@@ -82,9 +82,10 @@ def expectation_of(
     call: then the run goes in blocks of samples, see ``recomputing``.
     """
     attrs: dict[str, Any] = {"plan": plan, "terms": terms, "engine": engine, "single": single}
-    (*samples, size), turns = state._cell.shape, angles._cell.shape
-    batch = turns[0] if len(turns) == 2 else samples[0] if samples else 1
-    blocks = recomputed_blocks(batch, size * state._cell.dtype.itemsize, engine.available_memory)
+    cell, turns = state._cell, angles._cell.shape
+    batch = turns[0] if len(turns) == 2 else cell.shape[0] if len(cell.shape) == 2 else 1
+    size = cell.shape[-1] * cell.dtype.itemsize
+    blocks = recomputed_blocks(batch, size, engine.available_memory)
     if blocks:
         operands = (state, angles, coefficients, matrices)
         return expectation_in_blocks(*operands, blocks=blocks, **attrs)

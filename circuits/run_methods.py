@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -68,19 +69,19 @@ class RunMethods:
 
     num_qubits: int
 
-    def _run(self, **options: Any) -> Run:
-        """Return a run's operands. Without options they stay the same where a Parameter is all."""
-        if options:
-            return self._new_run(**options)
+    def _run(self, engine: str | Engine | None = None, **options: Any) -> Run:
+        """Return a run's operands. They stay the same where all of them is a Parameter."""
+        if options or not isinstance(engine, (str, NoneType)):
+            return self._new_run(engine=engine, **options)
         circuit = cast("Circuit", self)
-        memo = circuit.compiled().memo
-        kept = None if circuit._retains_angle_grads else memo.get("run")
+        runs = circuit.compiled().runs
+        kept = None if circuit._retains_angle_grads else runs.get(engine)
         if isinstance(kept, Run) and kept.angles._cell.device == CPU:
             return kept
-        run = self._new_run()
+        run = self._new_run(engine=engine)
         plain = isinstance(run.angles, Parameter) and not run.matrices
         if plain and run.angles.device == CPU and state.is_kept(self.num_qubits):
-            memo["run"] = run
+            runs[engine] = run
         return run
 
     def _new_run(
