@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from autodiff.dtypes import C64
 from circuits.plan import memory
 from circuits.plan.forecast import Outline
 from circuits.plan.steps import ComplexArray, Plan, RealArray
@@ -148,7 +149,7 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the real dtype of the same precision: complex64 to float32, complex128 to float64."""
-    return _SINGLE if dtype == np.complex64 else _DOUBLE
+    return _SINGLE if dtype == C64 else _DOUBLE
 
 
 def check_batch(arrays: Sequence[NDArray[Any] | None]) -> int:
