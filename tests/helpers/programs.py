@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ class Program:
     cotangent: NDArray[Any]
 
 
-class Spectral:
+class Spectral(ABC):
     """A matrix function of p angles with at most three equidistant frequencies W_k each.
 
     Attributes:
@@ -58,11 +59,13 @@ class Spectral:
         drawn = rng.uniform(-1, 1, (num_angles, dim))
         self.values = drawn[:, :1] + drawn[:, -1:] * (np.arange(dim) % 3)
 
+    @abstractmethod
     def __call__(self, angles: NDArray[Any]) -> NDArray[Any]:
-        raise NotImplementedError
+        """Return the matrices, or the diagonals, at angles ``(..., p)``."""
 
+    @abstractmethod
     def derivative(self, angles: NDArray[Any]) -> NDArray[Any]:
-        raise NotImplementedError
+        """Return their derivatives by every angle, ``(..., p, ...)``."""
 
     @property
     def spectra(self) -> tuple[tuple[float, ...], ...]:

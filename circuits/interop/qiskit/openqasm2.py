@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qiskit import QuantumCircuit, qasm2
@@ -59,7 +60,7 @@ def _parsed(text: str) -> tuple[QuantumCircuit, Mapping[str, Any]]:
             line, column, why = found.groups() if found else (1, 0, error.message)
             faults.append((int(line), int(column), why))
         except UNCHECKED as error:  # a gate of the library with too few angles
-            line, column = _first(text, lambda part: _is_unchecked(part, options))  # noqa: B023
+            line, column = _first(text, partial(_is_unchecked, options=options))
             raise refused("2", line, column, str(error), "Give every gate its angles.") from error
         else:
             made.name = "program"
