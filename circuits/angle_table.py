@@ -13,85 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, compress, groupby
 from math import prod
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autodiff import Tensor
-from autodiff.backends.constants import Constants
 from autodiff.dispatch import apply, constant
 from autodiff.node import Kind, Op, Shape
-from autodiff.ops.join import flat_elements
 from autodiff.ops.shape import behind_batch
 from autodiff.slices import Slice
+from circuits.angle_layout import Entries, Flags, Ints, Layout
 from circuits.angles import Angle
 from circuits.expression_groups import ExpressionGroup, group_programs
 from circuits.first_order import refuse_second_order
 
 # Any in this file: forwards take a backend's arrays.
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Entries(Constants):
-    """A sparse linear map; its entries are sorted by where they go, those of a place a segment.
-
-    Attributes:
-        size: of the result.
-        places: elements of the result that have entries, ascending.
-        firsts: the first entry of each of them.
-        origins: what each entry reads.
-        factors: by which it is multiplied.
-        scaled: whether any factor is not 1.
-    """
-
-    size: int
-    places: Ints
-    firsts: Ints
-    origins: Ints
-    factors: NDArray[np.float64]
-    scaled: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scaled", bool((self.factors != 1).any()))
-
-    @property
-    def arrays_read(self) -> Sequence[str]:
-        """What ``apply`` needs."""
-        count = self.factors.size
-        needed = (count, self.scaled, self.firsts.size < count, 0 < self.places.size < self.size)
-        return list(compress(("origins", "factors", "firsts", "places"), needed))
-
-    @classmethod
-    def sort(cls, size: int, places: Ints, origins: Ints, factors: NDArray[np.float64]) -> Entries:
-        """Sort entries ``target[place] += factor * source[origin]``."""
-        order = np.argsort(places, kind="stable")
-        ordered = places[order]
-        firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        return cls(size, ordered[firsts], firsts, origins[order], factors[order])
-
-    def apply(self, xp: Any, source: Any) -> Any:
-        """Return the result ``(..., size)`` of a source ``(..., N)``; float64 if scaled."""
-        if not self.factors.size:
-            return xp.zeros((*source.shape[:-1], self.size), source.dtype)
-        terms = source.take(self.origins, axis=-1)
-        if self.scaled:
-            terms = terms * self.factors
-        if self.firsts.size < self.factors.size:
-            terms = xp.add.reduceat(terms, self.firsts, axis=-1)
-        if self.places.size == self.size:
-            return terms
-        result = xp.zeros((*source.shape[:-1], self.size), terms.dtype)
-        result[..., self.places] = terms
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class AngleTable(Constants):
+class AngleTable:
     """The affine map of a circuit, frozen.
 
     Attributes:
@@ -101,7 +43,6 @@ class AngleTable(Constants):
         leaves: parameters in registration order, then inputs.
         groups: the expressions that are not affine; their results are appended to the vector.
         gathers: which elements of Parameters, and which of Inputs, the groups take.
-        is_shifted: whether any offset is not 0.
         is_identity: whether the angles are the elements of the leaves, one after the other.
     """
 
@@ -111,14 +52,12 @@ class AngleTable(Constants):
     leaves: tuple[Tensor, ...]
     groups: tuple[ExpressionGroup, ...] = ()
     gathers: tuple[AngleTable, ...] = ()
-    is_shifted: bool = field(init=False)
     is_identity: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_shifted", bool(self.offsets.any()))
         by_slot = self.by_slot
         identity = (
-            not (self.is_shifted or by_slot.scaled)
+            not (self.offsets.any() or by_slot.scaled)
             and by_slot.size == self.by_column.size == by_slot.factors.size
             and bool((by_slot.origins == by_slot.firsts).all())
         )
@@ -170,30 +109,26 @@ class AngleTable(Constants):
             (),
         )
 
-    @property
-    def arrays_read(self) -> Sequence[str]:
-        """What the two ops need."""
-        if self.is_identity:
-            return ()
-        return ("by_slot", "by_column", *["offsets"] * self.is_shifted)
-
-    def layout(self, operands: Sequence[Any], batched: tuple[bool, ...]) -> Layout:
-        """Return where the elements of the operands stand; those of single samples are kept.
+    def layout(self, operands: Sequence[Tensor], batched: Flags) -> Layout:
+        """Return the map for operands of these shapes: it is kept.
 
         Args:
-            operands: Tensors or arrays; only their shapes are read.
+            operands: only their shapes are read.
             batched: whether each has a batch axis in front.
         """
-        if any(batched):
-            return Layout.of([x.shape for x in operands], batched)
-        key = (len(operands), operands[0].shape)
-        if key not in self._single_layouts:
-            self._single_layouts[key] = Layout.of([x.shape for x in operands], batched)
-        return self._single_layouts[key]
+        first = operands[0]._cell.shape
+        key = (len(operands), first[1:] if batched[0] else first, batched)
+        found = self._layouts.get(key)
+        if found is None:
+            shapes = [x.shape[flag:] for x, flag in zip(operands, batched, strict=True)]
+            maps, same = (self.by_slot, self.by_column), self.is_identity
+            found = Layout.of(shapes, batched, maps, self.offsets, is_identity=same)
+            self._layouts[key] = found
+        return found
 
     @cached_property
-    def _single_layouts(self) -> dict[tuple[int, tuple[int, ...]], Layout]:
-        """Without a batch: by the operands' number and the first one's shape, all follow."""
+    def _layouts(self) -> dict[tuple[int, Shape, Flags], Layout]:
+        """By the operands' number and the first one's shape, all follow, and what is batched."""
         return {}
 
     @cached_property
@@ -226,7 +161,7 @@ class AngleTable(Constants):
         same = self.identical(operands, batched)
         if same is not None:
             return same
-        return apply(_ASSEMBLE, *operands, table=self, batched=batched)
+        return apply(_ASSEMBLE, *operands, layout=self.layout(operands, batched))
 
     def identical(self, operands: tuple[Tensor, ...], batched: tuple[bool, ...]) -> Tensor | None:
         """Return the operand that is what ``evaluate`` gives, if one is."""
@@ -248,105 +183,68 @@ def _starts(leaves: Sequence[Tensor]) -> list[int]:
     return [int(end) for end in ends[:-1]]
 
 
-class Layout(NamedTuple):
-    """Where the elements of operands stand in the vector.
-
-    Attributes:
-        size: of the vector.
-        starts: where each operand begins.
-        shapes: the operands' shapes.
-        batched: whether each has a batch axis in front.
-        scalars: all operands are single numbers.
-    """
-
-    size: int
-    starts: tuple[int, ...]
-    shapes: tuple[Shape, ...]
-    batched: tuple[bool, ...]
-    scalars: bool
-
-    @classmethod
-    def of(cls, shapes: Sequence[Shape], batched: tuple[bool, ...]) -> Layout:
-        """Put the operands one after the other; a batch axis does not count."""
-        sizes = [prod(shape[flag:]) for shape, flag in zip(shapes, batched, strict=True)]
-        *starts, size = accumulate(sizes, initial=0)
-        return cls(size, tuple(starts), tuple(shapes), batched, all(s == () for s in shapes))
-
-
-def _assemble(xp: Any, *arrays: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:
-    vector = _flat(xp, arrays, table.layout(arrays, batched))
-    if table.is_identity:
-        return vector
-    angles = table.by_slot.apply(xp, vector)
-    if table.is_shifted:
-        angles = angles + table.offsets
-    return angles.astype(vector.dtype, copy=False)
-
-
-def _flat(xp: Any, arrays: Sequence[Any], layout: Layout) -> Any:
-    """Concatenate the elements of all operands, with the batch axis in front if there is one."""
-    batched = layout.batched
-    if not any(batched):
-        return flat_elements(xp, arrays, layout.scalars)
-    rows = next(a.shape[0] for a, flag in zip(arrays, batched, strict=True) if flag)
-    vector = xp.empty((rows, layout.size), np.result_type(*[a.dtype for a in arrays]))
-    start = 0
-    for flag, run in groupby(zip(batched, arrays, strict=True), key=itemgetter(0)):
-        parts = [array for _, array in run]
-        if flag:
-            pieces = [array.reshape(rows, -1) for array in parts]
-        else:  # what all samples share, together: there may be hundreds of numbers
-            pieces = [flat_elements(xp, parts, all(array.ndim == 0 for array in parts))]
-        for piece in pieces:
-            end = start + piece.shape[-1]
-            vector[:, start:end] = piece
-            start = end
-    return vector
+def _assemble(xp: Any, *arrays: Any, layout: Layout) -> Any:
+    shared, own = layout.shared, layout.own
+    dtype = arrays[0].dtype if len(arrays) == 1 else np.result_type(*{a.dtype for a in arrays})
+    angles = shared.by_slot.apply(xp, shared.vector(xp, arrays, dtype))
+    if layout.is_shifted:
+        angles = (angles + layout.offsets).astype(dtype, copy=False)
+    if own is None:
+        return angles
+    rows = own.rows(xp, arrays)
+    out = xp.empty((len(rows), len(layout.offsets)), dtype)
+    out[...] = angles
+    if layout.is_apart:
+        out[:, own.by_slot.where] = own.by_slot.sums(xp, rows)
+    else:
+        out[:, own.by_slot.where] += own.by_slot.sums(xp, rows)
+    return out
 
 
 def _assemble_vjp(
-    xp: Any, g: Any, *, table: AngleTable, layout: Layout, lead: int = 0
+    xp: Any, g: Any, *, layout: Layout, wanted: tuple[bool, bool], lead: int = 0
 ) -> tuple[Any, ...]:
-    """Adjoint of ``_assemble``: the flat gradient of all elements, then the batched operands' own.
+    """Adjoint of ``_assemble``: the flat gradient of what is shared, then batched operands' own.
 
-    In the flat gradient the batch is summed over: there stand the operands that all samples share.
-    In front of the batch, ``lead`` axes of a cotangent with rows are left alone.
+    What is shared receives the sum over the batch. In front of that, ``lead`` axes of a cotangent
+    with rows are left alone.
     """
-    vector = g
-    if not table.is_identity:
-        vector = table.by_column.apply(xp, g).astype(g.dtype, copy=False)
-    if vector.ndim == 1 + lead:
-        return (vector,)
-    shares = zip(layout.starts, layout.shapes, layout.batched, strict=True)
-    own = [
-        vector[..., start : start + prod(shape[1:])].reshape((*g.shape[:lead], *shape))
-        for start, shape, flag in shares
-        if flag
-    ]
-    return (vector.sum(axis=lead), *own)
+    parts, own = [], layout.own
+    if wanted[0]:
+        total = g if own is None else g.sum(axis=lead)
+        parts.append(layout.shared.by_column.apply(xp, total))
+    if wanted[1]:
+        assert own is not None
+        rows, axes = own.by_column.apply(xp, g), g.shape[:-1]
+        for start, shape in zip(own.starts, own.shapes, strict=True):
+            parts.append(rows[..., start : start + prod(shape)].reshape((*axes, *shape)))
+    return tuple(parts)
 
 
 def _rule(
-    gs: Sequence[Tensor],
-    outs: Sequence[Tensor],
-    inputs: Sequence[Tensor],
-    table: AngleTable,
-    batched: tuple[bool, ...],
+    gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor], layout: Layout
 ) -> Sequence[Tensor | Slice | None]:
-    layout = table.layout(inputs, batched)
-    if table.is_identity and gs[0].ndim == 1:
-        flat, *rest = gs
+    shared, own = layout.shared, layout.own
+    found: list[Tensor | Slice | None] = [None] * len(inputs)
+    wanted = (
+        own is None or any(inputs[k]._meta.requires_grad for k in shared.operands),
+        own is not None and any(inputs[k]._meta.requires_grad for k in own.operands),
+    )
+    if layout.is_identity and gs[0].ndim == 1:
+        parts: Sequence[Tensor] = gs
     else:
-        flat, *rest = apply(_ASSEMBLE_VJP, gs[0], table=table, layout=layout)
-    places = zip(layout.starts, layout.shapes, strict=True)
-    made: list[Tensor | Slice | None] = [Slice(flat, start, shape) for start, shape in places]
-    if rest:
-        for k, g in zip(compress(range(len(made)), batched), rest, strict=True):
-            made[k] = g
-    if flat.requires_grad:
-        # A recorded pass needs the history, which only ops on ``flat`` keep.
-        return [g.tensor() if isinstance(g, Slice) else g for g in made]
-    return made
+        parts = apply(_ASSEMBLE_VJP, gs[0], layout=layout, wanted=wanted)
+    if wanted[0]:
+        flat, *parts = parts
+        for k, start, shape in zip(shared.operands, shared.starts, shared.shapes, strict=True):
+            found[k] = flat if shape == flat._cell.shape else Slice(flat, start, shape)
+        if flat.requires_grad:
+            # A recorded pass needs the history, which only ops on ``flat`` keep.
+            found = [g.tensor() if isinstance(g, Slice) else g for g in found]
+    if own is not None and wanted[1]:
+        for k, g in zip(own.operands, parts, strict=True):
+            found[k] = g
+    return found
 
 
 def wanted_slots(angles: Tensor) -> bool | tuple[bool, ...]:
@@ -365,27 +263,26 @@ def wanted_slots(angles: Tensor) -> bool | tuple[bool, ...]:
     node = history.node
     if node is None or node.op is not _ASSEMBLE:
         return True
-    needs = [x._meta.requires_grad for x in node.inputs]
+    needs = tuple([x._meta.requires_grad for x in node.inputs])
     if all(needs):
         return True
-    table: AngleTable = node.attrs["table"]
-    layout = table.layout(node.inputs, node.attrs["batched"])
-    entries = table.by_slot
-    asked = np.repeat(needs, np.diff([*layout.starts, layout.size]))[entries.origins]
-    flags = np.zeros(len(table.offsets), bool)
-    flags[entries.places] = np.logical_or.reduceat(asked, entries.firsts)
-    return tuple(flags.tolist())
+    layout: Layout = node.attrs["layout"]
+    return layout.slots_of(needs)
 
 
-def _assemble_meta(*metas: Any, table: AngleTable, batched: tuple[bool, ...]) -> Any:
-    sizes = [meta[0][:1] for meta, flag in zip(metas, batched, strict=True) if flag]
+def _assemble_meta(*metas: Any, layout: Layout) -> Any:
+    axes = () if layout.own is None else metas[layout.own.operands[0]][0][:1]
     dtype = np.result_type(*[meta[1] for meta in metas])
-    return (((*(sizes[0] if sizes else ()), len(table.offsets)), dtype),)
+    return (((*axes, len(layout.offsets)), dtype),)
 
 
-def _vjp_meta(meta: Any, *, table: AngleTable, layout: Layout, lead: int = 0) -> Any:
-    shapes = ((layout.size,), *compress(layout.shapes, layout.batched))
-    return tuple([((*meta[0][:lead], *shape), meta[1]) for shape in shapes])
+def _vjp_meta(meta: Any, *, layout: Layout, wanted: tuple[bool, bool], lead: int = 0) -> Any:
+    shape, dtype = meta
+    shapes = [(*shape[:lead], layout.shared.by_column.size)] * wanted[0]
+    if wanted[1]:
+        assert layout.own is not None
+        shapes += [(*shape[:-1], *own) for own in layout.own.shapes]
+    return tuple([(found, dtype) for found in shapes])
 
 
 _ASSEMBLE = Op("assemble_angles", _assemble, _rule, _assemble_meta)

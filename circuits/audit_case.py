@@ -132,7 +132,7 @@ class AuditCase:
     def parameter_values(self) -> RealArray:
         """Return the values of all Parameters ``(P,)`` that the run has."""
         end = len(self.bound.operands) - self.bound.num_features
-        chosen = [x.detach().numpy().reshape(-1) for x, _ in self.bound.operands[:end]]
+        chosen = [x.detach().numpy().reshape(-1) for x in self.bound.operands[:end]]
         return np.concatenate(chosen).astype(np.float64)
 
     def angles_of(self, values: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ class AuditCase:
         end = len(self.bound.operands) - self.bound.num_features
         inputs = {
             str(x.name): given
-            for x, (given, _) in zip(self.circuit.inputs, self.bound.operands[end:], strict=True)
+            for x, given in zip(self.circuit.inputs, self.bound.operands[end:], strict=True)
         }
         return bind(self.circuit, inputs, values).angles()
 

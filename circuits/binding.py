@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,48 +24,38 @@ if TYPE_CHECKING:
 Given = tuple[Tensor, bool]
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """The operands of the angle table, and the value of every leaf.
 
     Attributes:
         table: of the circuit.
         operands: tensors that hold the elements of all leaves, in the table's order.
+        batched: whether each of them has a batch axis.
         num_features: how many of them, at the end, belong to Inputs.
         whole: the first operand holds the elements of all Parameters.
         batch: the common batch size, or None.
     """
 
     table: AngleTable
-    operands: tuple[Given, ...]
+    operands: tuple[Tensor, ...]
+    batched: tuple[bool, ...]
     num_features: int
     whole: bool
     batch: int | None
 
-    @cached_property
-    def _unzipped(self) -> tuple[tuple[Tensor, ...], tuple[bool, ...]]:
-        return tuple([x for x, _ in self.operands]), tuple([flag for _, flag in self.operands])
-
-    @cached_property
     def by_leaf(self) -> Mapping[int, Given]:
-        """The value of each leaf, by the identity of its metadata."""
-        leaves = self.table.leaves
-        end = len(self.operands) - self.num_features
-        chosen, features = list(self.operands[:end]), self.operands[end:]
+        """Return the value of each leaf, by the identity of its metadata."""
+        leaves, given = self.table.leaves, list(zip(self.operands, self.batched, strict=True))
+        end = len(given) - self.num_features
+        chosen, features = given[:end], given[end:]
         if self.whole:
             chosen = _split(leaves[: len(leaves) - self.num_features], chosen[0])
         pairs = (*chosen, *features)
         return {id(leaf._meta): given for leaf, given in zip(leaves, pairs, strict=True)}
 
-    @cached_property
-    def _operand(self) -> Tensor | None:
-        """The operand that is the angles, if one is."""
-        return self.table.identical(*self._unzipped)
-
     def angles(self) -> Tensor:
         """Return all angles ``(S,)`` or ``(B, S)``."""
-        operand = self._operand
-        return self.table.evaluate(*self._unzipped) if operand is None else operand
+        return self.table.evaluate(self.operands, self.batched)
 
 
 def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Binding:
@@ -100,8 +88,10 @@ def bind(circuit: Circuit, inputs: Mapping[str, Any] | None, values: Any) -> Bin
     else:
         chosen = [_whole(parameters, values, home)]
     whole = values is not None and not isinstance(values, Mapping)
-    operands = (*chosen, *features)
-    return Binding(compiled.table, operands, len(features), whole, common_batch(operands))
+    given = chosen + features
+    operands, batched = tuple([x for x, _ in given]), tuple([flag for _, flag in given])
+    batch = common_batch(given)
+    return Binding(compiled.table, operands, batched, len(features), whole, batch)
 
 
 def common_batch(given: Sequence[Given]) -> int | None:

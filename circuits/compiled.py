@@ -39,7 +39,8 @@ class Compiled:
     @cached_property
     def stored(self) -> Binding:
         """The Parameters with the values that they hold; for circuits without Inputs."""
-        return Binding(self.table, tuple([(p, False) for p in self.table.leaves]), 0, False, None)
+        leaves = self.table.leaves
+        return Binding(self.table, leaves, (False,) * len(leaves), 0, False, None)
 
     @classmethod
     def build(

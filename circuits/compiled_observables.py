@@ -21,7 +21,8 @@ from autodiff.device import CPU
 from autodiff.dispatch import constant
 from autodiff.keys import Key, Recent
 from autodiff.node import State
-from circuits.angle_table import AngleTable, Entries
+from circuits.angle_layout import Entries
+from circuits.angle_table import AngleTable
 from circuits.coefficients import Affine
 from circuits.errors import ObservableError
 from circuits.observable_base import Observable, Operator

@@ -101,7 +101,7 @@ def apply_observable(state: Tensor, coefficients: Tensor, terms: Terms, engine: 
 
 
 def _evolve(xp: Any, state: Any, angles: Any, *matrices: Any, plan: Plan, engine: Engine) -> Any:
-    rows, angles, batched = as_batch(xp, state, angles)
+    rows, angles, batched = as_batch(state, angles)
     final, _ = silence.run(engine.forward, plan, rows, angles, [lead(m, 2) for m in matrices])
     return final if batched else final[0]
 
@@ -170,7 +170,7 @@ _EVOLVE_VJP = reverse_op("evolve_vjp", _evolve_vjp, _evolve_vjp_meta)
 def _expect(
     xp: Any, state: Any, coefficients: Any, terms: Terms, engine: Engine, single: bool
 ) -> Any:
-    rows, angles, batched = as_batch(xp, state, xp.empty((0,)))
+    rows, angles, batched = as_batch(state, xp.empty((0,)))
     nothing = Plan(terms.num_qubits, (), 0)
     operands = (rows, angles, (), terms, lead(coefficients, 1))
     _, values = silence.run(engine.forward, nothing, *operands)
@@ -248,7 +248,7 @@ def _expectation(
     engine: Engine,
     single: bool,
 ) -> tuple[Any, Any]:
-    rows, angles, batched = as_batch(xp, state, angles)
+    rows, angles, batched = as_batch(state, angles)
     given = [lead(m, 2) for m in matrices] if matrices else ()
     final, values = silence.run(
         engine.forward, plan, rows, angles, given, terms, lead(coefficients, 1)

@@ -88,7 +88,7 @@ def _leaf(circuit: Circuit, values: Any, options: Mapping[str, Any]) -> Tensor:
     if values is None:
         given = ad.concatenate([p.detach().reshape((-1,)) for p in circuit.parameters()])
     else:
-        given = bound.operands[0][0].detach()
+        given = bound.operands[0].detach()
     batch = _rows_of(options.get("initial_state")) if bound.batch is None else bound.batch
     if batch is not None:
         given = ad.broadcast_to(given, (batch, given.shape[-1]))

@@ -25,15 +25,11 @@ def lead(array: Any, rank: int) -> Any:
     return array[None] if array.ndim == rank else array
 
 
-def as_batch(xp: Any, state: Any, angles: Any) -> tuple[Any, Any, bool]:
-    """Return states (B, N), angles (B or 1, S), and whether there is a batch axis at all."""
+def as_batch(state: Any, angles: Any) -> tuple[Any, Any, bool]:
+    """Return states (B or 1, N), angles (B or 1, S), and whether there is a batch axis at all."""
     if state.ndim == angles.ndim == 1:
         return state[None], angles[None], False
-    rows, angles = lead(state, 1), lead(angles, 1)
-    size = max(len(rows), len(angles))
-    if len(rows) != size:
-        rows = xp.broadcast_to(rows, (size, rows.shape[1]))
-    return rows, angles, True
+    return lead(state, 1), lead(angles, 1), True
 
 
 def values_of(values: Any, batched: bool, single: bool) -> Any:

@@ -102,10 +102,8 @@ class PlanMethods:
         forward, peak = start + outline.forward_bytes, start + outline.reverse_bytes
         if blocks:
             # Beside a block: the angles and, going back, their gradients, of all other samples.
-            # Behind the last block, without states: the gradients of the leaves from those.
             others = outline.angle_bytes // at_once * (samples - at_once)
-            behind = forward - at_once * start + 3 * others
-            forward, peak = forward + others, max(peak + 2 * others, behind)
+            forward, peak = forward + others, peak + 2 * others
         peak = max(forward, peak)
         require_memory(peak, f"{what} with its gradient", chosen.available_memory)
         available = chosen.available_memory()
@@ -135,4 +133,4 @@ def _samples(
         return checked_count(batch, 1, "plan needs a batch", BindingError)
     if batch is not None:
         raise BindingError(f"plan needs inputs or a batch, got both, batch={batch}. Leave one out.")
-    return binding.common_batch(binding.bind(circuit, inputs, None).operands)
+    return binding.bind(circuit, inputs, None).batch

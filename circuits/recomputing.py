@@ -73,13 +73,14 @@ def _in_blocks(
     single: bool,
     blocks: int,
 ) -> Any:
-    states, angles, batched = as_batch(xp, state, angles)
+    states, angles, batched = as_batch(state, angles)
     coefficients, given = lead(coefficients, 1), [lead(m, 2) for m in matrices]
-    values = xp.empty((len(states), terms.num_rows), real_dtype(state.dtype))
-    for part in block_slices(len(states), blocks):
+    samples = max(len(states), len(angles))
+    values = xp.empty((samples, terms.num_rows), real_dtype(state.dtype))
+    for part in block_slices(samples, blocks):
         few, factors = [_of(part, m) for m in given], _of(part, coefficients)
         # Nothing here holds a block's final states while the next block runs.
-        operands = (states[part], _of(part, angles), few, terms, factors)
+        operands = (_of(part, states), _of(part, angles), few, terms, factors)
         values[part] = silence.run(engine.forward, plan, *operands)[1]
     if plan.partial:
         show_unseen(xp, angles, [values])
@@ -102,25 +103,26 @@ def _in_blocks_vjp(
     ranks: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
     g, rows = cotangent_rows(g, (state, angles, coefficients, *matrices), ranks)
-    states, turns, batched = as_batch(xp, state, angles)
+    states, turns, batched = as_batch(state, angles)
     factors, given = lead(coefficients, 1), [lead(m, 2) for m in matrices]
     weights = weights_of(g, single)
-    weights = weights.reshape((rows or 1, len(states), terms.num_rows))
+    samples = max(len(states), len(turns))
+    weights = weights.reshape((rows or 1, samples, terms.num_rows))
     shared = _shared(wanted, state, matrices)
     totals: list[Any] = [None] * len(shared)
-    for part in block_slices(len(states), blocks):
+    for part in block_slices(samples, blocks):
         found = _of_block(
             xp,
             engine,
             plan,
-            (states[part], _of(part, turns), [_of(part, m) for m in given]),
+            (_of(part, states), _of(part, turns), [_of(part, m) for m in given]),
             wanted,
             rows,
             terms=terms,
             coefficients=_of(part, factors),
             weights=weights[:, part].reshape((-1, terms.num_rows)),
         )
-        _gather(xp, totals, found, shared, part, len(states))
+        _gather(xp, totals, found, shared, part, samples)
         del found  # nothing of a block is there while the next one runs
     dropped = [x if flag or batched else x[:, 0] for x, flag in zip(totals, shared, strict=True)]
     return tuple(dropped if rows is not None else [x[0] for x in dropped])
@@ -139,7 +141,7 @@ def _of_block(
     states, angles, matrices = operands
     final = silence.run(engine.forward, plan, states, angles, matrices)[0]
     found = swept(xp, engine, plan, final, angles, matrices, wanted, rows, **start)
-    return [x.reshape((rows or 1, len(states), *x.shape[1:])) for x in found]
+    return [x.reshape((rows or 1, len(final), *x.shape[1:])) for x in found]
 
 
 def _shared(wanted: Wanted, state: Any, matrices: Sequence[Any]) -> list[bool]:

@@ -104,11 +104,12 @@ class RunMethods:
         if initial_state is not None:
             start = state.initial_state(initial_state, self.num_qubits, precision)
             if start.ndim == 2:
-                binding.common_batch([*operands, (start, True)])
+                given = zip(operands, bound.batched, strict=True)
+                binding.common_batch([*given, (start, True)])
         matrices: tuple[Tensor, ...] = ()
         if compiled.matrices:
             matrices = tuple([_as(m.value(), precision) for m in compiled.matrices])
-        first = operands[0][0] if operands else start
+        first = operands[0] if operands else start
         home = place or (CPU if first is None else first._cell.device)
         chosen = engine_for(engine, home)
         angles = bound.angles()

@@ -1,6 +1,6 @@
 """The protocol between the circuit ops and an engine: two calls, whatever the batch.
 
-An engine works on plain arrays. States are ``(B, 2**n)``, angles ``(B or 1, S)``, matrices
+An engine works on plain arrays. States are ``(B or 1, 2**n)``, angles ``(B or 1, S)``, matrices
 ``(B or 1, d, d)``, coefficients ``(B or 1, T)``; B is the same in all of them. What an engine
 returns is always per sample, ``(B, ...)``: sums over a shared operand are the ops' business.
 Samples of a reverse call may share final states: F states, F a divisor of B, serve the samples in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ from circuits.plan.words import words_of
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 _NOTHING = {real: np.zeros((0, 0), real) for real in _REALS}
 """Results that nobody wants; all calls may write to them, as they have no elements."""
+
+_NO_FUNCTIONS: list[ComplexArray] = []
 
 _NONE = {real: np.zeros((0, 0), real) for real in _REALS}
 """Operands that are not given."""
@@ -72,7 +74,9 @@ class NumbaEngine(Engine):
         batch, size = _samples(state, angles, matrices, coefficients), state.shape[1]
         require_memory(batch * state.dtype.itemsize * size, "a run's final states")
         call = program.call(batch, real, terms, None)
-        columns, _ = program.make_columns(angles, matrices, real)
+        columns = call.columns
+        if columns is None:
+            columns, _ = program.make_columns(angles, matrices, real)
         final = self._results.empty((batch, size), state.dtype)
         values = _NOTHING[real] if terms is None else np.zeros((batch, terms.num_rows), real)
         operands = (
@@ -114,7 +118,9 @@ class NumbaEngine(Engine):
             return program.reverse(final, angles, matrices, wanted, *start)
         batch, real = swept_samples(cotangent, weights), real_dtype(final.dtype)
         call = program.call(batch, real, terms, wanted)
-        columns, made = program.make_columns(angles, matrices, real)
+        columns, made = call.columns, _NO_FUNCTIONS
+        if columns is None:
+            columns, made = program.make_columns(angles, matrices, real)
         nothing, asked = _NOTHING[real], 0 if terms is None else len(terms.terms)
         by_term = np.zeros((batch, asked), real) if wanted.coefficients else nothing
         by_state = nothing
@@ -139,15 +145,17 @@ class NumbaEngine(Engine):
             self._run_stages(stages.reverse_stages, call, operands, batch)
         else:
             self._run_blocks(drivers.reverse, call, operands, real)
-        by_angle = by_matrix = None
+        found = Gradients()
         if wanted.angles:
-            by_angle = program.angle_gradients(results, angles, made, wanted)
+            found.angles = program.angle_gradients(results, angles, made, wanted)
         if wanted.matrices:
-            by_matrix = program.matrix_gradients(results, matrices, final.dtype)
-        if not wanted.coefficients:
-            return Gradients(by_state if wanted.state else None, by_angle, by_matrix)
-        _finish_terms(terms, final, weights, by_term)
-        return Gradients(by_state if wanted.state else None, by_angle, by_matrix, by_term)
+            found.matrices = program.matrix_gradients(results, matrices, final.dtype)
+        if wanted.state:
+            found.state = by_state
+        if wanted.coefficients:
+            _finish_terms(terms, final, weights, by_term)
+            found.coefficients = by_term
+        return found
 
     def outline(
         self,
@@ -207,14 +215,13 @@ class NumbaEngine(Engine):
         return found
 
     def _program(self, plan: Plan) -> Program | Pieces:
-        program = plan.memo.get(self.name)
-        if isinstance(program, (Program, Pieces)):
-            return program
-        parts = pieces(plan)
-        whole = parts == (plan,)
-        made = Program(plan) if whole else Pieces.build(self, plan, parts)
-        plan.memo[self.name] = made
-        return made
+        found = plan.memo.get("numba")
+        if found is None:
+            parts = pieces(plan)
+            whole = parts == (plan,)
+            found = Program(plan) if whole else Pieces.build(self, plan, parts)
+            plan.memo["numba"] = found
+        return cast("Program | Pieces", found)
 
 
 def _samples(

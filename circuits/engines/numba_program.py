@@ -37,6 +37,7 @@ from circuits.engines.numba_stages import (
 )
 from circuits.plan.blocks import Matrix
 from circuits.plan.fusion import fuse
+from circuits.plan.ranges import as_slice
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import NO_TERMS, SparseTerm, Terms
 from circuits.plan.words import Words, words_of
@@ -92,6 +93,7 @@ class Call:
         blocks: what threads can share: blocks of samples, or chunks of tiles.
         passes: over the state of a staged program, else none.
         work: rows times instructions of all blocks.
+        columns: the same for every call; None: they have to be made.
     """
 
     shape: Shape
@@ -100,6 +102,7 @@ class Call:
     blocks: int
     passes: int
     work: int
+    columns: NDArray[np.floating] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +137,7 @@ class Program:
         self.layouts: dict[tuple[Kind, Real], Layout | StagedLayout] = {}
         self.chosen: dict[tuple[int, Real], Layout | StagedLayout] = {}
         self.calls: WeakKeyDictionary[Terms, dict[object, Call]] = WeakKeyDictionary()
-        self.constant_columns: dict[Real, NDArray[np.floating]] = {}
+        self.unwanted: dict[tuple[bool, ...], slice | Integers] = {}
         # Properties would be computed for every call.
         self.learns_phase, self.is_phased = self.fused.learns_phase, self.fused.is_phased
         others = (self.fused.functions, self.fused.matrices, self.fused.phase_slots)
@@ -193,12 +196,6 @@ class Program:
     ) -> tuple[NDArray[np.floating], list[ComplexArray]]:
         """Return the columns of a call, read-only, and what each function made."""
         fused, place = self.fused, self.columns
-        if self.takes_angles_only:
-            if dtype not in self.constant_columns:
-                fixed = np.array([[np.cos(fused.phase), np.sin(fused.phase)]], dtype)
-                fixed.flags.writeable = False
-                self.constant_columns[dtype] = fixed
-            return self.constant_columns[dtype], []
         batch = max([len(angles), *[len(m) for m in matrices]])
         out = np.empty((batch, place.width), dtype)
         made, phase = fill_functions(fused, place, angles, out)
@@ -224,9 +221,27 @@ class Program:
         """
         end = 1 + self.plan.num_slots
         gradient = results[:, 1:end]
-        if self.takes_angles_only and wanted.angles is True:
-            return gradient
-        dot, raw = results[:, :1], results[:, end:]
+        if not self.takes_angles_only:
+            self._add_functions(results, angles, made)
+        if not isinstance(wanted.angles, bool):
+            gradient[:, self._unwanted(wanted.angles)] = 0
+        return gradient
+
+    def _unwanted(self, wanted: tuple[bool, ...]) -> Any:
+        """Return an index of the angles without a gradient, a slice where there is one."""
+        known = self.unwanted
+        if wanted not in known:
+            found = np.flatnonzero(~np.array(wanted))
+            part = as_slice(found)
+            known[wanted] = found if part is None else part
+        return known[wanted]
+
+    def _add_functions(
+        self, results: NDArray[np.floating], angles: RealArray, made: Sequence[ComplexArray]
+    ) -> None:
+        """Add to the gradients of the angles what comes through the phase and functions."""
+        end = 1 + self.plan.num_slots
+        dot, gradient, raw = results[:, :1], results[:, 1:end], results[:, end:]
         for slot in self.fused.phase_slots:
             gradient[:, slot] += 0.5 * dot[:, 0]
         functions = zip(self.columns.outs, self.fused.functions, made, strict=True)
@@ -242,9 +257,6 @@ class Program:
                 environment = found[..., 0::2] + 1j * found[..., 1::2]
                 parts = np.einsum("bge,bgpe->bgp", environment, derived).real
             np.add.at(gradient.T, slots.ravel(), parts.reshape(len(raw), -1).T)
-        if not isinstance(wanted.angles, bool):
-            gradient[:, ~np.array(wanted.angles)] = 0
-        return gradient
 
     def matrix_gradients(
         self, results: NDArray[np.floating], matrices: Sequence[ComplexArray], dtype: Any
@@ -290,7 +302,11 @@ class Program:
             ops, stop = self.variant(layout, wanted)
         dot = wanted is not None and wanted.slots and self.learns_phase
         numbers, size = self._numbers(shape, batch, stop, dot=dot)
-        tables = shape.tables, layout.schedule.numbers
+        tables, columns = (shape.tables, layout.schedule.numbers), None
+        if self.takes_angles_only:
+            phase = self.fused.phase
+            columns = np.array([[np.cos(phase), np.sin(phase)]], layout.schedule.fixed.dtype)
+            columns.flags.writeable = False
         if isinstance(layout, StagedLayout):
             passes = (
                 forward_passes(layout, shape.placed)
@@ -298,11 +314,11 @@ class Program:
                 else reverse_passes(layout, shape.placed, stop, state=wanted.state)
             )
             call, _ = packed(numbers, [ops, passes])
-            return Call(shape, (call, *tables), size, layout.chunks, len(passes), 0)
+            return Call(shape, (call, *tables), size, layout.chunks, len(passes), 0, columns)
         blocks = int(numbers[drivers.BLOCKS])
         work = blocks * (len(ops) + 1) << layout.rows_log
         call, _ = packed(numbers, [ops])
-        return Call(shape, (call, *tables), size, blocks, 0, work)
+        return Call(shape, (call, *tables), size, blocks, 0, work, columns)
 
     def _numbers(self, shape: Shape, batch: int, stop: int, *, dot: bool) -> tuple[Integers, int]:
         """Return the numbers of a call and the size of a thread's workspace."""

@@ -18,7 +18,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines.base import Engine, Gradients, Wanted, own_states, real_dtype, swept_samples
+from circuits.engines.base import (
+    Engine,
+    Gradients,
+    Wanted,
+    check_batch,
+    own_states,
+    real_dtype,
+    swept_samples,
+)
 from circuits.plan.steps import ComplexArray, Plan, RealArray, Step, Structure
 from circuits.plan.terms import MatrixTerm, PauliTerm, ProjectorTerm, Term, Terms
 
@@ -162,7 +170,8 @@ class ReferenceEngine(Engine):
         coefficients: RealArray | None = None,
     ) -> tuple[ComplexArray, RealArray | None]:
         """Apply the steps one by one, then add up the terms of each row."""
-        psi = state.copy()
+        batch = check_batch([state, angles, *matrices, coefficients])
+        psi = np.broadcast_to(state, (batch, state.shape[1])).copy()
         for step in plan.steps:
             psi = apply_step(step, psi, angles, matrices)
         if terms is None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 import autodiff as ad
 from autodiff import Parameter, Tensor, transforms
-from circuits.angle_table import AngleTable, Entries
+from circuits.angle_layout import Entries
+from circuits.angle_table import AngleTable
 from circuits.angles import Angle, Input, capture_angle
 
 A, W, X = Parameter(0.3), Parameter([0.1, 0.2, 0.4]), Input("x", 2)

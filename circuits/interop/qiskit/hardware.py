@@ -323,7 +323,7 @@ class _Job:
 
 def _wanted(prepared: _Prepared, bound: Binding) -> tuple[int, ...]:
     """Return the slots whose angle depends on a value that requires grad."""
-    values = bound.by_leaf
+    values = bound.by_leaf()
     return tuple(
         slot
         for slot, angle in enumerate(prepared.angles)
@@ -344,7 +344,8 @@ def _angle_jacobian(circuit: Circuit, inputs: Mapping[str, Any] | None, values: 
     slots = len(circuit.compiled().table.offsets)
     if not count or not slots:
         return np.zeros((slots, count))
-    present = [chosen.by_leaf[id(p._meta)][0].detach() for p in parameters]
+    values_of = chosen.by_leaf()
+    present = [values_of[id(p._meta)][0].detach() for p in parameters]
     rates = ad.jacobian(
         lambda *given: bind(circuit, inputs, dict(zip(names, given, strict=True))).angles(),
         *present,

@@ -1,0 +1,248 @@
+"""Sparse linear maps of angle tables, and their halves for one pattern of batched operands.
+
+The map of a table is linear, so it is the sum of two: of what all samples share, evaluated once
+whatever the batch, and of the samples' own values. So are the adjoints: what is shared receives the
+sum over the batch first, and is then one vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, compress
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autodiff.backends.constants import Constants
+from autodiff.node import Shape
+from autodiff.ops.join import flat_elements
+from circuits.plan.ranges import as_slice
+
+# Any in this file: a backend's arrays.
+Ints = NDArray[np.int64]
+Flags = tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries(Constants):
+    """A sparse linear map; its entries are sorted by where they go, those of a place a segment.
+
+    Attributes:
+        size: of the result.
+        places: elements of the result that have entries, ascending.
+        firsts: the first entry of each of them.
+        origins: what each entry reads.
+        factors: by which it is multiplied.
+        scaled: whether any factor is not 1.
+        source, target: slices that are ``origins`` and ``places``, where there are such: a view
+            takes a fifth of the time of a gather.
+    """
+
+    size: int
+    places: Ints
+    firsts: Ints
+    origins: Ints
+    factors: NDArray[np.float64]
+    scaled: bool = field(init=False)
+    source: slice | None = field(init=False)
+    target: slice | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scaled", bool((self.factors != 1).any()))
+        object.__setattr__(self, "source", as_slice(self.origins))
+        object.__setattr__(self, "target", as_slice(self.places))
+
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """What ``apply`` needs."""
+        count = self.factors.size
+        needed = (self.source is None, self.scaled, self.firsts.size < count, self.target is None)
+        return list(compress(("origins", "factors", "firsts", "places"), needed))
+
+    @classmethod
+    def sort(cls, size: int, places: Ints, origins: Ints, factors: NDArray[np.float64]) -> Entries:
+        """Sort entries ``target[place] += factor * source[origin]``."""
+        order = np.argsort(places, kind="stable")
+        ordered = places[order]
+        firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        return cls(size, ordered[firsts], firsts, origins[order], factors[order])
+
+    @property
+    def where(self) -> Any:
+        """What ``sums`` belong to, as an index."""
+        return self.places if self.target is None else self.target
+
+    def sums(self, xp: Any, source: Any) -> Any:
+        """Return the elements at ``places`` ``(..., P)`` of the result, maybe a view of the source.
+
+        They are float64 if scaled.
+        """
+        if self.source is None:
+            terms = source.take(self.origins, axis=-1)
+        else:
+            terms = source[..., self.source]
+        if self.scaled:
+            terms = terms * self.factors
+        if self.firsts.size < self.factors.size:
+            terms = xp.add.reduceat(terms, self.firsts, axis=-1)
+        return terms
+
+    def apply(self, xp: Any, source: Any) -> Any:
+        """Return the result ``(..., size)`` of a source ``(..., N)``, in its dtype."""
+        if self.places.size == self.size:
+            return self.sums(xp, source).astype(source.dtype, copy=False)
+        result = xp.zeros((*source.shape[:-1], self.size), source.dtype)
+        if self.places.size:
+            result[..., self.where] = self.sums(xp, source)
+        return result
+
+    def meets(self, other: Entries) -> bool:
+        """Return whether both have entries of one place."""
+        return bool(np.intersect1d(self.places, other.places).size)
+
+    def part(self, size: int, chosen: NDArray[np.bool_], renamed: Ints) -> tuple[Entries, Entries]:
+        """Return the map that reads some elements only, and its adjoint.
+
+        Args:
+            size: how many they are.
+            chosen: whether an element of the source is one of them.
+            renamed: its place among them.
+        """
+        counts = np.diff(np.append(self.firsts, self.factors.size))
+        mine = chosen[self.origins]
+        places, origins = np.repeat(self.places, counts)[mine], renamed[self.origins[mine]]
+        factors = self.factors[mine]
+        return (
+            Entries.sort(self.size, places, origins, factors),
+            Entries.sort(size, origins, places, factors),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Half(Constants):
+    """What of a map reads the operands that all samples share, or the samples' own.
+
+    Attributes:
+        operands: their positions among all.
+        starts: where each of them begins in the vector of their elements.
+        shapes: of each, for one sample.
+        by_slot: from the vector to the slots.
+        by_column: its adjoint.
+    """
+
+    operands: tuple[int, ...]
+    starts: tuple[int, ...]
+    shapes: tuple[Shape, ...]
+    by_slot: Entries
+    by_column: Entries
+
+    arrays_read = ("by_slot", "by_column")
+
+    @cached_property
+    def scalars(self) -> bool:
+        """Whether all operands are single numbers."""
+        return all(shape == () for shape in self.shapes)
+
+    def vector(self, xp: Any, arrays: Sequence[Any], dtype: Any) -> Any:
+        """Return the elements ``(N,)`` of shared operands, one after the other."""
+        if not self.operands:
+            return xp.zeros((0,), dtype)
+        mine = [arrays[k] for k in self.operands]
+        if len(mine) == 1:
+            return mine[0].reshape(-1)
+        return flat_elements(xp, mine, self.scalars)
+
+    def rows(self, xp: Any, arrays: Sequence[Any]) -> Any:
+        """Return the elements ``(B, N)`` of batched operands."""
+        mine = [arrays[k].reshape((len(arrays[k]), -1)) for k in self.operands]
+        return mine[0] if len(mine) == 1 else xp.concatenate(mine, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout(Constants):
+    """The map of a table for operands of which some are batched.
+
+    Attributes:
+        shared: the half of what all samples share.
+        own: that of the samples' own; None without a batch.
+        offsets: ``(S,)``.
+        is_shifted: whether any offset is not 0.
+        is_identity: whether the angles are the operands' elements, one after the other.
+        is_apart: whether no slot that samples have of their own reads anything shared.
+    """
+
+    shared: Half
+    own: Half | None
+    offsets: NDArray[np.float64]
+    is_shifted: bool
+    is_identity: bool
+    is_apart: bool
+
+    @property
+    def arrays_read(self) -> Sequence[str]:
+        """What the two ops need."""
+        needed = (not self.is_identity, self.own is not None, self.is_shifted)
+        return list(compress(("shared", "own", "offsets"), needed))
+
+    @classmethod
+    def of(
+        cls,
+        shapes: Sequence[Shape],
+        batched: Flags,
+        maps: tuple[Entries, Entries],
+        offsets: NDArray[np.float64],
+        *,
+        is_identity: bool,
+    ) -> Layout:
+        """Put the operands one after the other.
+
+        Args:
+            shapes: of all operands, without batch axes.
+            batched: whether each has one.
+            maps: from the elements of all operands to the slots, and the adjoint.
+            offsets: ``(S,)``.
+            is_identity: see the class.
+        """
+        sizes = [prod(shape) for shape in shapes]
+        shifted = bool(offsets.any())
+        everything = tuple(range(len(shapes)))
+        if not any(batched):
+            *starts, _ = accumulate(sizes, initial=0)
+            half = Half(everything, tuple(starts), tuple(shapes), *maps)
+            return cls(half, None, offsets, shifted, is_identity, is_apart=True)
+        halves = []
+        for flag in (False, True):
+            mine = [k for k in everything if batched[k] is flag]
+            chosen = np.repeat(np.array(batched) == flag, sizes)
+            *starts, size = accumulate([sizes[k] for k in mine], initial=0)
+            parts = maps[0].part(size, chosen, np.cumsum(chosen) - 1)
+            halves.append(
+                Half(tuple(mine), tuple(starts), tuple([shapes[k] for k in mine]), *parts)
+            )
+        shared, own = halves
+        apart = not (offsets[own.by_slot.places].any() or shared.by_slot.meets(own.by_slot))
+        return cls(shared, own, offsets, shifted, is_identity=False, is_apart=apart)
+
+    @cached_property
+    def _asked(self) -> dict[Flags, Flags]:
+        return {}
+
+    def slots_of(self, needs: Flags) -> Flags:
+        """Return which slots read an operand whose flag is True."""
+        known = self._asked
+        if needs not in known:
+            found = np.zeros(len(self.offsets), bool)
+            for half in (self.shared, *[self.own] * (self.own is not None)):
+                assert half is not None
+                sizes = [prod(shape) for shape in half.shapes]
+                flags = np.repeat([needs[k] for k in half.operands], sizes)
+                entries = half.by_slot
+                counts = np.diff(np.append(entries.firsts, entries.factors.size))
+                asked = flags[entries.origins].astype(bool)
+                found[np.repeat(entries.places, counts)[asked]] = True
+            known[needs] = tuple(found.tolist())
+        return known[needs]
