@@ -17,7 +17,7 @@ from autodiff.dispatch import apply, constant, constant_one, result_of, traced_c
 from autodiff.dtypes import is_complex
 from autodiff.errors import GradientError, ShapeError
 from autodiff.modes import enable_grad, modes, no_grad
-from autodiff.node import Autograd, Cell, History, Queued, State
+from autodiff.node import ABSTRACT, CONCRETE, Autograd, Cell, History, Queued
 from autodiff.ops.declare import fit
 from autodiff.refusals import check_versions, freed_error, rule_error
 from autodiff.slices import Slice, Sums, evaluated
@@ -39,7 +39,7 @@ def run_backward(
     create_graph: bool = False,
 ) -> None:
     """Accumulate d(tensor)/d(leaf) into every leaf's ``grad``. ``Tensor.backward`` documents it."""
-    if not tensor.requires_grad:
+    if not tensor._meta.requires_grad:
         raise GradientError(
             f"backward needs a tensor that requires grad, got {tensor._label()}. "
             "Compute it from a leaf with requires_grad=True, outside no_grad."
@@ -58,13 +58,13 @@ def make_seed(tensor: Tensor, gradient: Operand | None) -> Tensor:
     """Return the cotangent that a pass starts with, or refuse."""
     if gradient is None:
         cell = tensor._cell
-        if cell.shape or is_complex(cell.dtype):
+        if cell.shape or cell.dtype.kind == "c":
             what = "take .real or abs() of it" if is_complex(cell.dtype) else "sum() it"
             raise GradientError(
                 f"backward() without a gradient needs a real tensor of shape (), got "
                 f"{tensor._label()}. Either {what}, or call backward(gradient=g)."
             )
-        if cell.state is State.CONCRETE and cell.device == CPU:
+        if cell.state is CONCRETE and cell.device == CPU:
             return constant_one(cell.dtype)
         return _filled("ones_like", tensor)
     if not isinstance(gradient, Tensor):
@@ -86,7 +86,7 @@ def _filled(name: str, like: Tensor) -> Tensor:
     values = np.empty(like.shape, like.dtype)
     values.fill(_FILL[name])
     tensor = constant(values)
-    return traced_constant(tensor) if like._cell.state is State.ABSTRACT else tensor
+    return traced_constant(tensor) if like._cell.state is ABSTRACT else tensor
 
 
 _FILL = {"ones_like": 1, "zeros_like": 0}
@@ -111,9 +111,8 @@ class Sweep:
         self.results: Results = {}
         self.sums = Sums()
         self._started = next_serial()
-        self._given: set[int] = set()
-        for _, seed in seeds:
-            self._given.update(_memory_of(seed._cell))
+        #: What gradients may not share; a seed that has its storage is known by that one's age.
+        self._given = {id(seed._cell) for _, seed in seeds if seed._cell.storage is None}
 
     def run(self) -> None:
         """Compute every cotangent that is asked for; changes no gradient.
@@ -178,8 +177,8 @@ class Sweep:
             if entry is None:
                 continue
             found = True
-            tensor, g = entry
-            gs[index] = g = evaluated(g)
+            tensor, arrived = entry
+            gs[index] = g = arrived.tensor() if type(arrived) is Slice else arrived
             if tensor._meta.retains_grad or key in self.needed:
                 pending[key] = (tensor, g)
         return gs if found else None
@@ -243,7 +242,7 @@ class Sweep:
 
     def own(self, g: Tensor) -> Tensor:
         """Return ``g`` with memory that no seed, operand or other gradient shares."""
-        if g._cell.state is State.ABSTRACT:
+        if g._cell.state is ABSTRACT:
             return g  # without memory; a run of the traced program owns what it gives
         memory = _memory_of(g._cell)
         own = g._cell.strides is None and self._given.isdisjoint(memory)

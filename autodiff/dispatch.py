@@ -13,13 +13,12 @@ from autodiff.dtypes import DIFFERENTIABLE, DType
 from autodiff.errors import DeviceMismatch, DTypeError, TraceError
 from autodiff.ieee import silence
 from autodiff.modes import modes
-from autodiff.node import Autograd, Cell, History, Kind, Node, Op, State, read_all
+from autodiff.node import ABSTRACT, CONSTANT, Autograd, Cell, History, Node, Op, read_all
 from autodiff.pool import pool_of
 from autodiff.sites import call_site
 from autodiff.storage import Storage
 from autodiff.tensors import Operand, Tensor
 
-_ABSTRACT = State.ABSTRACT
 _cpu = backend_of(CPU)
 _xp, _own, _new = _cpu.xp, _cpu.own, object.__new__
 _WEAK = (float, int, complex, bool)  # exactly these types: np.float64 is a float, but not weak
@@ -44,7 +43,7 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
     device, abstract, needs = CPU, False, False
     for x in inputs:
         cell = x._cell
-        if cell.state is _ABSTRACT:
+        if cell.state is ABSTRACT:
             abstract = True
         elif cell.device != device:
             device = _common_device(inputs)
@@ -82,11 +81,9 @@ def _run(op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Cel
     result = op.forward(_xp, *read_all(inputs), **attrs)
     if op.view:
         return (_view_cell(result, inputs[0]._cell),)
-    cells = []
-    for value in result if type(result) is tuple else (result,):
-        buffer = _own(value)
-        cells.append(Cell(buffer.shape, buffer.dtype, CPU, Storage(buffer, CPU)))
-    return tuple(cells)
+    if type(result) is tuple:
+        return tuple([_computed(_own(value), CPU) for value in result])
+    return (_computed(_own(result), CPU),)
 
 
 def _run_on_device(
@@ -168,24 +165,24 @@ def _trace(
         )
     metas = op.meta(*[(x.shape, x.dtype) for x in inputs], **attrs)
     return tuple(
-        Cell(shape, dtype, inputs[0].device, None, state=_ABSTRACT, node=node, index=k)
+        Cell(shape, dtype, inputs[0].device, None, state=ABSTRACT, node=node, index=k)
         for k, (shape, dtype) in enumerate(metas)
     )
 
 
 def _in_trace(x: Tensor) -> Tensor:
     """Return a constant as a traced operand, so that what rules compute from it is traced, too."""
-    if x._meta.kind is not Kind.CONSTANT or x._cell.state is _ABSTRACT:
+    if x._meta.kind is not CONSTANT or x._cell.state is ABSTRACT:
         return x
     return traced_constant(x)
 
 
 def traced_constant(x: Tensor) -> Tensor:
     """Return a handle on a fixed value that ops trace like a placeholder."""
-    cell = Cell(x.shape, x.dtype, x.device, x._cell.require_storage(), state=_ABSTRACT)
+    cell = Cell(x.shape, x.dtype, x.device, x._cell.require_storage(), state=ABSTRACT)
     cell.strides, cell.offset = x._cell.strides, x._cell.offset
     meta = Autograd()
-    meta.kind = Kind.CONSTANT
+    meta.kind = CONSTANT
     return Tensor._wrap(cell, meta)
 
 
@@ -198,9 +195,19 @@ def lift(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
 
 
 def _lifted(args: tuple[Operand, ...]) -> tuple[Tensor, ...]:
-    strong = [a if type(a) in _WEAK else _strong(a) for a in args]
-    dtypes = tuple([x._cell.dtype for x in strong if isinstance(x, Tensor)])
-    return tuple([x if isinstance(x, Tensor) else _constant(_number(x, dtypes)) for x in strong])
+    lifted: list[Any] = []  # Any: a number, until all dtypes are known
+    numbers, dtypes = [], []
+    for place, arg in enumerate(args):
+        if type(arg) in _WEAK:
+            numbers.append(place)
+            lifted.append(arg)
+        else:
+            x = _strong(arg)
+            dtypes.append(x._cell.dtype)
+            lifted.append(x)
+    for place in numbers:
+        lifted[place] = _constant(_number(lifted[place], tuple(dtypes)))
+    return tuple(lifted)
 
 
 def _number(x: Any, dtypes: tuple[DType, ...]) -> Array:  # Any: a Python number
@@ -236,7 +243,7 @@ def constant(array: Any) -> Tensor:  # Any: a NumPy array of any dtype
 def constant_one(dtype: DType) -> Tensor:
     """Return the leaf 1 of shape (): one for all passes, unless somebody changed it."""
     one = _ones.get(dtype)
-    if one is None or one._cell.version or one._meta.requires_grad:
+    if one is None or one._meta.requires_grad or one._cell.require_storage().version:
         one = _ones[dtype] = _constant(_cpu.own(np.ones((), dtype)))
     return one
 
@@ -246,7 +253,7 @@ _ones: dict[DType, Tensor] = {}
 
 def _constant(buffer: Array) -> Tensor:
     meta = Autograd()
-    meta.kind = Kind.CONSTANT
+    meta.kind = CONSTANT
     return Tensor._wrap(_computed(buffer, CPU), meta)
 
 
@@ -255,7 +262,7 @@ def _strong(arg: Any) -> Tensor:  # Any: whatever the user gave
         return arg
     if isinstance(arg, np.ndarray | np.generic | list | tuple):
         tensor = Tensor(arg)
-        tensor._meta.kind = Kind.CONSTANT
+        tensor._meta.kind = CONSTANT
         return tensor
     raise DTypeError(
         f"an op needs Tensors, arrays or numbers, got {type(arg).__name__}. Convert it first."
@@ -274,8 +281,8 @@ def _common_device(inputs: tuple[Tensor, ...]) -> str:
     devices = {
         x.device
         for x in inputs
-        if x._cell.state is not _ABSTRACT
-        and (x.device != CPU or x.shape or x._meta.kind is not Kind.CONSTANT)
+        if x._cell.state is not ABSTRACT
+        and (x.device != CPU or x.shape or x._meta.kind is not CONSTANT)
     }
     if len(devices) > 1:
         raise DeviceMismatch(

@@ -40,6 +40,20 @@ class State(Enum):
     ABSTRACT = "abstract"
 
 
+class Kind(Enum):
+    """What a leaf is for; a captured program replays parameters and inputs, and keeps constants."""
+
+    TENSOR = "tensor"
+    CONSTANT = "constant"
+    PARAMETER = "parameter"
+    INPUT = "input"
+
+
+# An enum's member by name costs as much as a call, and each op makes these.
+CONCRETE, ABSTRACT = State.CONCRETE, State.ABSTRACT
+TENSOR, CONSTANT = Kind.TENSOR, Kind.CONSTANT
+
+
 class Op:
     """A row of the op table; it runs through ``dispatch.apply`` and nowhere else.
 
@@ -186,7 +200,7 @@ class Cell:
         dtype: DType,
         device: str,
         storage: Storage | None,
-        state: State = State.CONCRETE,
+        state: State = CONCRETE,
         node: Node | None = None,
         index: int = 0,
         strides: Shape | None = None,
@@ -322,7 +336,7 @@ class Autograd:
         self.index = index
         self.retains_grad = False
         self.name: str | None = None
-        self.kind: Kind = Kind.TENSOR
+        self.kind: Kind = TENSOR
         self.trainable = True
         self.uuid: str | None = None
 
@@ -337,12 +351,3 @@ class Autograd:
     @grad.setter
     def grad(self, gradient: Tensor | None) -> None:
         self.raw_grad = gradient
-
-
-class Kind(Enum):
-    """What a leaf is for; a captured program replays parameters and inputs, and keeps constants."""
-
-    TENSOR = "tensor"
-    CONSTANT = "constant"
-    PARAMETER = "parameter"
-    INPUT = "input"

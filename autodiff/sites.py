@@ -65,6 +65,9 @@ def register_library(file: str) -> None:
 def call_site(depth: int = 2) -> Site:
     """Return the nearest frame outside the libraries; its line is worked out when it is needed."""
     frame = sys._getframe(depth)
-    while _inside[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
+    while _inside[frame.f_code.co_filename]:
+        caller = frame.f_back  # asked for once, as it is made for the asking
+        if caller is None:
+            break
+        frame = caller
     return frame.f_code, frame.f_lasti

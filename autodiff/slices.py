@@ -46,11 +46,10 @@ def _is_same_part(a: Slice, b: Slice) -> bool:
     return a.start == b.start and a.flat._cell.shape == b.flat._cell.shape
 
 
-class Sums:
+class Sums(dict[tuple[int, int], tuple[Tensor, Tensor, Tensor]]):
     """Sums of cotangents of one pass; all slices of the same two flat ones are one op."""
 
-    def __init__(self) -> None:
-        self._flat: dict[tuple[int, int], tuple[Tensor, Tensor, Tensor]] = {}
+    __slots__ = ()
 
     def add(self, a: Tensor | Slice, b: Tensor | Slice) -> Tensor | Slice:
         """Return a + b, two cotangents of one tensor."""
@@ -61,6 +60,6 @@ class Sums:
 
     def _of_flat(self, a: Tensor, b: Tensor) -> Tensor:
         key = (id(a), id(b))  # kept beside the sum, so that nothing else gets these
-        if key not in self._flat:
-            self._flat[key] = (a, b, apply(OPS["add"], a, b))
-        return self._flat[key][2]
+        if key not in self:
+            self[key] = (a, b, apply(OPS["add"], a, b))
+        return self[key][2]

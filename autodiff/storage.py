@@ -89,8 +89,9 @@ class Storage:
         """
         if self._busy:
             raise self._open_error("read")
-        copy = self._copies.get(location)
-        if copy is None:
+        try:
+            copy = self._copies[location]
+        except KeyError:
             copy = self._materialise(location)
         if observers:
             observe("read", copy)

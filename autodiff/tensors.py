@@ -321,7 +321,7 @@ def _host_array(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> NDArray[An
     """Return the data as a host array."""
     if isinstance(data, Tensor):
         data = data.numpy()
-    elif isinstance(data, list | tuple) and any(isinstance(x, Tensor) for x in data):
+    elif isinstance(data, (list, tuple)) and any(isinstance(x, Tensor) for x in data):
         data = [x.numpy() if isinstance(x, Tensor) else x for x in data]
     try:
         array = np.asarray(data)

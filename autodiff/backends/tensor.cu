@@ -22,7 +22,7 @@ enum Code {
   LOGICAL_AND, LOGICAL_OR, LOGICAL_XOR, WHERE, CLIP
 };
 
-enum Kind { REAL, BOOL };
+enum Kind { REAL, BOOL, NUMBER };  // NUMBER: the offset itself, an integer
 
 struct Operand {
   i64 offset, strides[AXES];
@@ -119,6 +119,7 @@ template <class R> __device__ R apply(int code, R x, R y, R z) {
 template <class R>
 __device__ __forceinline__ R load(const void *array, const Operand &operand, const i64 *place) {
   i64 at = operand.offset;
+  if (operand.kind == NUMBER) return R(at);
 #pragma unroll
   for (int axis = 0; axis < AXES; axis++) at += place[axis] * operand.strides[axis];
   return operand.kind == BOOL ? R(static_cast<const unsigned char *>(array)[at])

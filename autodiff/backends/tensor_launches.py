@@ -138,6 +138,27 @@ def _reduce(planner: Planner, step: Step) -> None:
     planner.add(f"reduce<{REAL_NAMES[real]}>", threads, *arguments)
 
 
+def _spread(planner: Planner, step: Step) -> None:
+    """Look at the operand as if it were repeated; where that is divided, write it."""
+    (value,), parts = step.operands, step.attrs["parts"]
+    source = planner.in_order(planner.values[value])
+    real, shape = _real(source), planner.metas[step.result][0]
+    lead = shape[: step.attrs.get("lead", 0)]
+    sample = np.broadcast_to(source.sample.reshape((*lead, *step.attrs["kept"])), shape)
+    repeated = View(source.slot, sample)
+    if parts == 1:
+        planner.values[step.result] = repeated
+        return
+    program = ElementwiseProgram(shape, real)
+    registers = [program.operand(value, repeated), program.operand(_NUMBER, parts)]
+    program.append(CODES["divide"], registers, step.result)
+    program.emit(planner, {step.result: planner.define(step.result)})
+
+
+_NUMBER = -1
+"""Stands for the value number of an integer."""
+
+
 def _smooth(planner: Planner, step: Step) -> None:
     source = planner.in_order(planner.values[step.operands[0]])
     real, axis = _real(source), step.attrs["axis"]
@@ -216,6 +237,7 @@ REDUCERS = {**kernels.enumeration("Reducer"), "mean": kernels.enumeration("Reduc
 _KERNELS: dict[str, Callable[[Planner, Step], None]] = {
     **dict.fromkeys(REDUCERS, _reduce),
     **dict.fromkeys(FAMILIES, _smooth),
+    "spread": _spread,
     "matmul": _matmul,
     "take": _pick,
     "segment_sum": _pick,

@@ -26,6 +26,7 @@ MOST_BLOCKS = 1024
 BOOL = np.dtype(bool)
 REAL_NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 CODES = kernels.enumeration("Code")
+KINDS = kernels.enumeration("Kind")
 
 
 class NoKernel(LookupError):
@@ -189,12 +190,12 @@ class ElementwiseProgram:
     def __init__(self, shape: tuple[int, ...], real: np.dtype[Any]) -> None:
         self.shape = shape
         self.real = real
-        self.operands: dict[int, View] = {}
+        self.operands: dict[int, View | int] = {}
         self.results: dict[int, int] = {}  # value number to register
         self._code: list[tuple[int, ...]] = []
 
-    def operand(self, value: int, view: View) -> int:
-        """Return the register of an operand."""
+    def operand(self, value: int, view: View | int) -> int:
+        """Return the register of an operand, which is a value or an integer."""
         if value in self.results:
             return self.results[value]
         self.operands[value] = view
@@ -225,10 +226,13 @@ class ElementwiseProgram:
         program["size"] = prod(self.shape)
         program["extents"], _ = axes_of(self.shape, [0] * len(self.shape))
         for operand, view in zip(program["operands"], self.operands.values(), strict=False):
+            if isinstance(view, int):
+                operand["offset"], operand["kind"] = view, KINDS["number"]
+                continue
             stretched = np.broadcast_to(view.sample, self.shape)
             operand["offset"] = view.offset
             operand["strides"] = axes_of(self.shape, strides_of(stretched))[1]
-            operand["kind"] = view.slot.dtype == BOOL
+            operand["kind"] = KINDS["bool" if view.slot.dtype == BOOL else "real"]
         for k, instruction in enumerate(self._code):
             program["code"][k] = instruction
         for k, (value, view) in enumerate(outputs.items()):
@@ -237,8 +241,8 @@ class ElementwiseProgram:
         program["inputs"], program["length"] = len(self.operands), len(self._code)
         program["outputs"] = len(outputs)
         written = [view.slot for view in outputs.values()]
-        read = [view.slot for view in self.operands.values()] or written[:1]
-        slots = [_filled(read), _filled(written)]
+        read = [written[0] if isinstance(x, int) else x.slot for x in self.operands.values()]
+        slots = [_filled(read or written), _filled(written)]
         name = f"elementwise<{REAL_NAMES[self.real]}>"
         planner.add(name, prod(self.shape), by_value(program), *slots[0], *slots[1])
 

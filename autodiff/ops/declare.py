@@ -111,6 +111,7 @@ def elementwise_op(
     *partials: Function | None,
     doc: str,
     rules: Sequence[Callable[..., Tensor | None]] | None = None,
+    vjp: Rule | None = None,
     reads_outputs: bool = False,
     domain: tuple[float, float] = (-2.0, 2.0),
     takes_complex: bool = True,
@@ -123,8 +124,8 @@ def elementwise_op(
         forward: ``forward(xp, *arrays)``.
         partials: the derivative by each operand, ``partial(outs, *inputs)``, for a holomorphic op.
         doc: what it computes.
-        rules: for any other op, ``rule(g, outs, *inputs)`` by operand; none and no partials: the op
-            has no gradient.
+        rules: for any other op, ``rule(g, outs, *inputs)`` by operand.
+        vjp: or one rule for all operands, as in ``Op``; nothing of these: the op has no gradient.
         reads_outputs: whether a partial or a rule reads ``outs``.
         domain: where the table test draws real operands (and real and imaginary parts).
         takes_complex: whether the op is defined for complex operands.
@@ -132,11 +133,13 @@ def elementwise_op(
     """
     if partials:
         rules = [_holomorphic(partial) for partial in partials]
+    if rules:
+        vjp = per_input(*rules)
     return register(
         Op(
             name,
             forward,
-            per_input(*rules) if rules else None,
+            vjp,
             elementwise_meta(forward),
             reads_outputs=reads_outputs,
             per_sample=unchanged,

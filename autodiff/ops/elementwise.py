@@ -43,11 +43,25 @@ subtract = broadcasting(
     """,
 )
 
+
+def _product_rule(
+    gs: Sequence[Tensor], outs: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return g conj(y) and g conj(x); of a tensor with itself their sum, by one product."""
+    (g,), (x, y) = gs, inputs
+    if x is y:
+        half = g * conj_of(x)
+        return half + half, None
+    return (
+        g * conj_of(y) if x._meta.requires_grad else None,
+        g * conj_of(x) if y._meta.requires_grad else None,
+    )
+
+
 multiply = broadcasting(
     "multiply",
     lambda xp, x, y: xp.multiply(x, y),
-    lambda outs, x, y: y,
-    lambda outs, x, y: x,
+    vjp=_product_rule,
     aliases=("mul",),
     doc="""Return x * y.
 

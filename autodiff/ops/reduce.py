@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from autodiff.ops.axes import (
     reduced_shape,
     reduction_samples,
 )
-from autodiff.ops.declare import conj_of, per_input, public, register
+from autodiff.ops.declare import conj_of, per_input, public, register, unbroadcast
 from autodiff.ops.index import flip
 from autodiff.ops.join import concatenate
 from autodiff.ops.piecewise import where
-from autodiff.ops.shape import one_axis, reshape, stretch, transpose
+from autodiff.ops.shape import behind_batch, one_axis, reshape, stretch, transpose
 from autodiff.tensors import Operand, Tensor
 
 # Any in this file: test arrays, and whatever attrs an op has.
@@ -30,9 +31,51 @@ def expand(g: Tensor, shape: Shape, axis: tuple[int, ...]) -> Tensor:
     return reshape(g, reduced_shape(shape, axis, True))
 
 
-def stretch_over(g: Tensor, shape: Shape, axis: tuple[int, ...]) -> Tensor:
-    """Put a reduced tensor back on the operand's axes, repeated along those that were reduced."""
-    return stretch(g, reduced_shape(shape, axis, True), shape)
+#: Elements up to which ``spread`` writes its result; of more it is a view.
+MOST_WRITTEN = 2048
+
+
+def spread(g: Tensor, shape: Shape, axis: tuple[int, ...], parts: int = 1) -> Tensor:
+    """Put g / parts back on the operand's axes, repeated along those that were reduced."""
+    kept = reduced_shape(shape, axis, True)
+    if math.prod(shape) > MOST_WRITTEN:
+        return stretch(g if parts == 1 else g / parts, kept, shape)
+    written: Tensor = apply(_SPREAD, g, shape=shape, kept=kept, parts=parts)
+    return written
+
+
+def _write_spread(xp: Any, x: Any, shape: Shape, kept: Shape, parts: int, lead: int = 0) -> Any:
+    batch = x.shape[:lead]
+    written = xp.empty((*batch, *shape), x.dtype)
+    written[...] = x.reshape((*batch, *kept))
+    if parts != 1:
+        written /= parts
+    return written
+
+
+def _spread_rule(
+    g: Tensor, outs: Any, x: Tensor, shape: Shape, kept: Shape, parts: int, lead: int = 0
+) -> Tensor:
+    total = reshape(unbroadcast(g, (*x.shape[:lead], *kept)), x.shape)
+    return total if parts == 1 else total / parts
+
+
+_SPREAD = register(
+    Op(
+        "spread",
+        _write_spread,
+        per_input(_spread_rule),
+        lambda meta, shape, kept, parts, lead=0: (((*meta[0][:lead], *shape), meta[1]),),
+        per_sample=behind_batch,
+        samples=lambda draw: [
+            ((draw(),), {"shape": (3, 2), "kept": (1, 1), "parts": 6}),
+            ((draw(2, 3),), {"shape": (2, 4, 3), "kept": (2, 1, 3), "parts": 1}),
+            ((draw(2, 1),), {"shape": (2, 3), "kept": (2, 1), "parts": 3}),
+            ((draw(1),), {"shape": (0,), "kept": (1,), "parts": 1}),
+        ],
+        doc="Return x / parts, repeated along axes of length 1 that ``kept`` inserts.",
+    )
+)
 
 
 def _meta(name: str) -> Any:
@@ -58,7 +101,7 @@ _SUM = register(
     Op(
         "sum",
         lambda xp, x, axis, keepdims: x.sum(axis=axis, keepdims=keepdims),  # half np.sum's time
-        per_input(lambda g, outs, x, axis, keepdims: stretch_over(g, x.shape, axis)),
+        per_input(lambda g, outs, x, axis, keepdims: spread(g, x.shape, axis)),
         _meta("sum"),
         per_sample=behind_batch_axis,
         samples=_reduction_samples,

@@ -43,6 +43,7 @@ REFERENCES: dict[str, Reference] = {
     "relu": lambda x: x * (x > 0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softmax": lambda x, axis: np.exp(x) / np.exp(x).sum(axis, keepdims=True),
+    "spread": lambda x, shape, kept, parts: np.broadcast_to(x.reshape(kept), shape) / parts,
     "to": lambda x, device: x,
     "softplus": lambda x: np.log(1 + np.exp(x)),
 }

@@ -228,7 +228,7 @@ def test_training_inside_tapes_keeps_parameters_and_optimizer_state() -> None:
 #: What one step in graph mode may do, by site; a new round trip in a hot path shows here. The
 #: optimizer's first read makes the queue run: 13 leaves, then 6 values and 6 gradients.
 SITES = {
-    ("flat.py:Group.operands", "read"): 25,
+    ("flat.py:Group.operands", "read"): 24,
     ("flat.py:Group.update", "write"): 6,
     ("layers.py:Dropout.forward", "transfer"): 1,
 }

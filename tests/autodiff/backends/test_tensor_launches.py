@@ -138,6 +138,18 @@ def test_views_are_strides() -> None:
     f.check(result, part, again, turned, f.add("sum", part, axis=(0,), keepdims=True))
 
 
+def test_spread_is_strides_or_one_launch() -> None:
+    f = Listing(RNG.normal(size=(3, 2)), RNG.normal(size=2))
+    shared = {"shape": (3, 2), "kept": (1, 2)}
+    whole = f.add("multiply", 0, f.add("spread", 1, parts=1, **shared))
+    f.check(whole)
+    assert len(f.planned(whole).launches) == 1
+    part = f.add("spread", f.add("sum", 0, axis=(0,), keepdims=False), parts=3, **shared)
+    f.check(part)
+    names = [launch.instance.partition("<")[0] for launch in f.planned(part).launches]
+    assert names[-2:] == ["reduce", "elementwise"]
+
+
 def test_empty_values_run_nothing() -> None:
     f = Listing(np.zeros((0, 3)))
     outputs = [

@@ -7,6 +7,7 @@ import pytest
 
 from autodiff import DTypeError, ShapeError, Tensor, grad, gradcheck
 from autodiff.ops.elementwise import add, divide, exp, hypot, log, power, sqrt, square
+from autodiff.table import OPS
 
 
 def derivatives(y: Tensor, x: Tensor, orders: int) -> list[list[float]]:
@@ -16,6 +17,16 @@ def derivatives(y: Tensor, x: Tensor, orders: int) -> list[list[float]]:
         y = grad(y.sum(), x, create_graph=True)
         found.append(y.tolist())
     return found
+
+
+def test_product_with_itself_is_pulled_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, forward = [], OPS["multiply"].forward
+    monkeypatch.setattr(OPS["multiply"], "forward", lambda *xs: made.append(xs) or forward(*xs))
+    x = Tensor([2.0, -3.0], requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [4.0, -6.0]
+    assert len(made) == 2
+    assert gradcheck(lambda z: z * z, [1 + 2j, -0.5j], order=2)
 
 
 @pytest.mark.parametrize("exponent", [2, 2.0, np.float64(2)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autodiff import ShapeError, Tensor, grad, gradcheck
-from autodiff.ops.reduce import all, any, cumsum, prod, sum
+from autodiff.ops.reduce import MOST_WRITTEN, all, any, cumsum, prod, spread, sum
 
 
 def test_reductions_of_nothing() -> None:
@@ -27,6 +27,30 @@ def test_gradient_of_a_sum_over_a_stretched_axis_of_length_zero() -> None:
         assert loss.item() == 0.0
         g = grad(loss, b)
         assert (g.shape, g.tolist()) == (b.shape, np.zeros(b.shape).tolist())
+
+
+@pytest.mark.parametrize("length", [MOST_WRITTEN // 4, MOST_WRITTEN // 4 + 1])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_reductions_pull_back_at_any_size(name: str, length: int) -> None:
+    x = Tensor(np.ones((length, 2, 2)), requires_grad=True)
+    weights = np.array([3.0, 5.0])
+    g = grad(getattr(x, name)(axis=(0, 2)), x, weights)
+    parts = 2 * length if name == "mean" else 1
+    assert np.array_equal(g.numpy(), np.broadcast_to(weights[:, None], x.shape) / parts)
+
+
+def test_spread_is_a_view_only_where_it_is_large() -> None:
+    g = Tensor([3.0, 5.0])
+    small, large = [spread(g, (2, n), (1,)) for n in (MOST_WRITTEN // 2, MOST_WRITTEN)]
+    assert small.is_contiguous()
+    assert large.strides == (1, 0)
+    assert large._cell.storage is g._cell.storage
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_reductions_of_complex_numbers_are_differentiated_twice(name: str) -> None:
+    z = np.array([[1 + 1j, 2.0, 0.0], [0.5j, -1.0, 1 - 1j]])
+    assert gradcheck(lambda z: getattr(z, name)(axis=1) ** 3, z, order=2)
 
 
 @pytest.mark.parametrize(
