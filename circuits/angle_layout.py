@@ -38,8 +38,8 @@ class Entries(Constants):
         origins: what each entry reads.
         factors: by which it is multiplied.
         scaled: whether any factor is not 1.
-        source, target: slices that are ``origins`` and ``places``, where there are such: a view
-            takes a fifth of the time of a gather.
+        source: a slice that is ``origins``, if there is one: a view takes a fifth of the time.
+        target: ``places`` as an index, a slice if there is one.
     """
 
     size: int
@@ -49,19 +49,21 @@ class Entries(Constants):
     factors: NDArray[np.float64]
     scaled: bool = field(init=False)
     source: slice | None = field(init=False)
-    target: slice | None = field(init=False)
+    target: slice | Ints = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scaled", bool((self.factors != 1).any()))
         object.__setattr__(self, "source", as_slice(self.origins))
-        object.__setattr__(self, "target", as_slice(self.places))
+        target = as_slice(self.places)
+        object.__setattr__(self, "target", self.places if target is None else target)
 
     @property
     def arrays_read(self) -> Sequence[str]:
         """What ``apply`` needs."""
         count = self.factors.size
-        needed = (self.source is None, self.scaled, self.firsts.size < count, self.target is None)
-        return list(compress(("origins", "factors", "firsts", "places"), needed))
+        gathers, scatters = self.source is None, not isinstance(self.target, slice)
+        needed = (gathers, self.scaled, self.firsts.size < count, scatters)
+        return list(compress(("origins", "factors", "firsts", "target"), needed))
 
     @classmethod
     def sort(cls, size: int, places: Ints, origins: Ints, factors: NDArray[np.float64]) -> Entries:
@@ -70,11 +72,6 @@ class Entries(Constants):
         ordered = places[order]
         firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
         return cls(size, ordered[firsts], firsts, origins[order], factors[order])
-
-    @property
-    def where(self) -> Any:
-        """What ``sums`` belong to, as an index."""
-        return self.places if self.target is None else self.target
 
     def sums(self, xp: Any, source: Any) -> Any:
         """Return the elements at ``places`` ``(..., P)`` of the result, maybe a view of the source.
@@ -97,12 +94,8 @@ class Entries(Constants):
             return self.sums(xp, source).astype(source.dtype, copy=False)
         result = xp.zeros((*source.shape[:-1], self.size), source.dtype)
         if self.places.size:
-            result[..., self.where] = self.sums(xp, source)
+            result[..., self.target] = self.sums(xp, source)
         return result
-
-    def meets(self, other: Entries) -> bool:
-        """Return whether both have entries of one place."""
-        return bool(np.intersect1d(self.places, other.places).size)
 
     def part(self, size: int, chosen: NDArray[np.bool_], renamed: Ints) -> tuple[Entries, Entries]:
         """Return the map that reads some elements only, and its adjoint.
@@ -172,7 +165,7 @@ class Layout(Constants):
         offsets: ``(S,)``.
         is_shifted: whether any offset is not 0.
         is_identity: whether the angles are the operands' elements, one after the other.
-        is_apart: whether no slot that samples have of their own reads anything shared.
+        is_apart: whether each slot is of one half alone, and none has an offset.
     """
 
     shared: Half
@@ -224,7 +217,9 @@ class Layout(Constants):
                 Half(tuple(mine), tuple(starts), tuple([shapes[k] for k in mine]), *parts)
             )
         shared, own = halves
-        apart = not (offsets[own.by_slot.places].any() or shared.by_slot.meets(own.by_slot))
+        places = [shared.by_slot.places, own.by_slot.places]
+        counts = np.bincount(np.concatenate(places), minlength=len(offsets))
+        apart = not shifted and bool((counts == 1).all())
         return cls(shared, own, offsets, shifted, is_identity=False, is_apart=apart)
 
     @cached_property

@@ -185,20 +185,26 @@ def _starts(leaves: Sequence[Tensor]) -> list[int]:
 
 def _assemble(xp: Any, *arrays: Any, layout: Layout) -> Any:
     shared, own = layout.shared, layout.own
-    dtype = arrays[0].dtype if len(arrays) == 1 else np.result_type(*{a.dtype for a in arrays})
-    angles = shared.by_slot.apply(xp, shared.vector(xp, arrays, dtype))
-    if layout.is_shifted:
-        angles = (angles + layout.offsets).astype(dtype, copy=False)
+    kinds = {a.dtype for a in arrays}
+    dtype = kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
+    vector = shared.vector(xp, arrays, dtype)
     if own is None:
-        return angles
+        return _shifted(shared.by_slot.apply(xp, vector), layout)
     rows = own.rows(xp, arrays)
     out = xp.empty((len(rows), len(layout.offsets)), dtype)
-    out[...] = angles
     if layout.is_apart:
-        out[:, own.by_slot.where] = own.by_slot.sums(xp, rows)
+        out[:, shared.by_slot.target] = shared.by_slot.sums(xp, vector)
+        out[:, own.by_slot.target] = own.by_slot.sums(xp, rows)
     else:
-        out[:, own.by_slot.where] += own.by_slot.sums(xp, rows)
+        out[...] = _shifted(shared.by_slot.apply(xp, vector), layout)
+        out[:, own.by_slot.target] += own.by_slot.sums(xp, rows)
     return out
+
+
+def _shifted(angles: Any, layout: Layout) -> Any:
+    if not layout.is_shifted:
+        return angles
+    return (angles + layout.offsets).astype(angles.dtype, copy=False)
 
 
 def _assemble_vjp(

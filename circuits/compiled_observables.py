@@ -20,7 +20,7 @@ from autodiff import Tensor
 from autodiff.device import CPU
 from autodiff.dispatch import constant
 from autodiff.keys import Key, Recent
-from autodiff.node import State
+from autodiff.node import CONCRETE
 from circuits.angle_layout import Entries
 from circuits.angle_table import AngleTable
 from circuits.coefficients import Affine
@@ -71,7 +71,7 @@ class CompiledObservables:
             return self._fixed
         single = (False,) * len(self.tensors)
         found = self._table.evaluate(self.tensors, single)
-        if found.device == CPU and found._cell.state is State.CONCRETE:
+        if found.device == CPU and found._cell.state is CONCRETE:
             self._refuse_not_finite(found)
         return found
 

@@ -31,6 +31,7 @@ SHARED_AND_OWN = [A, W[1] + X[0], X[1], W[0], X[0] * 2 + 1]
         ([X[1], A, X[0], W[2]], True),
         (SHARED_AND_OWN, False),
         ([X[0] + 1, A], False),
+        ([X[0], A + 1], False),
     ],
 )
 def test_own_angles_are_written_or_added(expressions: list[Any], apart: bool) -> None:

@@ -20,10 +20,10 @@ class GateCounter(CountingEngine):
         self.gates = 0
 
     def forward(
-        self, plan: Plan, state: ComplexArray, *args: Any, **kwargs: Any
+        self, plan: Plan, state: ComplexArray, angles: RealArray, *args: Any, **kwargs: Any
     ) -> tuple[ComplexArray, RealArray | None]:
-        self.gates += len(plan.steps) * len(state)
-        return super().forward(plan, state, *args, **kwargs)
+        self.gates += len(plan.steps) * max(len(state), len(angles))
+        return super().forward(plan, state, angles, *args, **kwargs)
 
     def reverse(self, plan: Plan, final: ComplexArray, *args: Any, **kwargs: Any) -> Gradients:
         self.gates += 2 * len(plan.steps) * len(final)
