@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.cases import FAMILIES, Case, select
-from benchmarks.libraries import LIBRARIES, OURS
+from benchmarks.libraries import LIBRARIES, OURS, OWN, PREPARED
 from benchmarks.timing import Timing, joined, machine
 from benchmarks.worker import First, Worker, WorkerFailed, worker
 
@@ -57,7 +57,7 @@ class Outcome:
 
     Attributes:
         case: its name.
-        rows: of the libraries that took part.
+        rows: of the libraries that took part; ours a second time, prepared.
         failures: why other libraries have none.
         load: the machine's load average at the end; far above the number of cores, medians say
             little, since libraries with OpenMP suffer most from other processes.
@@ -68,9 +68,19 @@ class Outcome:
     failures: dict[str, str]
     load: float
 
+    @property
+    def peers(self) -> list[Row]:
+        """The rows of other libraries."""
+        return [row for row in self.rows if row.library not in OWN]
+
+    @property
+    def prepared(self) -> Row | None:
+        """Ours without the tape."""
+        return next((row for row in self.rows if row.library == PREPARED), None)
+
     def best_peer(self) -> Row | None:
         """Return the peer of the lowest median."""
-        return min(self.rows[1:], key=lambda row: row.median, default=None)
+        return min(self.peers, key=lambda row: row.median, default=None)
 
 
 def measure(case: Case, names: Sequence[str], options: argparse.Namespace) -> Outcome:
@@ -125,16 +135,24 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def print_summary(outcomes: Sequence[Outcome]) -> None:
-    """Print the ratios best peer / ours: of the medians, and of the fastest calls."""
-    print(f"\n{'best peer / ours':24}{'ours ms':>10}{'peer ms':>10}{'ratio':>8}{'of best':>9}")
+    """Print the ratios best peer / ours: of the medians, of the fastest calls, and if prepared."""
+    print(
+        f"\n{'best peer / ours':24}{'ours ms':>10}{'peer ms':>10}{'ratio':>8}{'of best':>9}", end=""
+    )
+    print(f"{'prepared ms':>13}{'ratio':>8}")
     for outcome in outcomes:
         peer = outcome.best_peer()
         if peer is None:
             continue
-        ours = outcome.rows[0]
-        fastest = min(r.best for r in outcome.rows[1:]) / ours.best
+        ours, prepared = outcome.rows[0], outcome.prepared
+        fastest = min(r.best for r in outcome.peers) / ours.best
         print(f"{outcome.case:24}{ours.median * 1e3:10.3f}{peer.median * 1e3:10.3f}", end="")
-        print(f"{peer.median / ours.median:8.2f}{fastest:9.2f}  {peer.library}")
+        print(f"{peer.median / ours.median:8.2f}{fastest:9.2f}", end="")
+        if prepared is None:
+            print(f"{'-':>13}{'-':>8}", end="")
+        else:
+            print(f"{prepared.median * 1e3:13.3f}{peer.median / prepared.median:8.2f}", end="")
+        print(f"  {peer.library}")
     medians = {o.case: o.rows[0].median for o in outcomes if o.rows}
     for name, median in medians.items():
         double = medians.get(name.replace("single", "double"))
@@ -143,13 +161,13 @@ def print_summary(outcomes: Sequence[Outcome]) -> None:
 
 
 def installed(names: Sequence[str], jax: bool) -> list[str]:
-    """Return the libraries to run, ours first; say which are left out and why."""
-    chosen = [OURS]
+    """Return what to run, ours first; say which libraries are left out and why."""
+    chosen = list(OWN)
     for name in names:
         missing = LIBRARIES[name].missing()
         if missing:
             print(f"{name} is left out: {', '.join(missing)} not installed")
-        elif name != OURS and (jax or not LIBRARIES[name].compiles):
+        elif name not in OWN and (jax or not LIBRARIES[name].compiles):
             chosen.append(name)
     return chosen
 
@@ -168,7 +186,7 @@ def words(accepted: Sequence[str], text: str) -> tuple[str, ...]:
 def parser() -> argparse.ArgumentParser:
     """Describe the options."""
     made = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    families, peers = tuple(FAMILIES), tuple(name for name in LIBRARIES if name != OURS)
+    families, peers = tuple(FAMILIES), tuple(name for name in LIBRARIES if name not in OWN)
     precisions = tuple(TOLERANCE)
     add = made.add_argument
     add("--families", type=lambda text: words(families, text), default=families)

@@ -14,6 +14,9 @@ from typing import cast
 from benchmarks.cases import FAMILIES, Case, RealArray
 
 OURS = "ketgrad"
+PREPARED = "ketgrad prepared"
+OWN = (OURS, PREPARED)
+"""This project's entries, which are no peers."""
 
 
 class Evaluation(ABC):
@@ -69,6 +72,7 @@ class Library:
 LIBRARIES: Mapping[str, Library] = MappingProxyType(
     {
         OURS: Library("benchmarks.ours", {}),
+        PREPARED: Library("benchmarks.prepared", {}),
         "mindquantum": Library("benchmarks.peers.mindquantum_peer", {"mindquantum": "mindquantum"}),
         "qulacs": Library("benchmarks.peers.qulacs_peer", {"qulacs": "qulacs"}, single=False),
         "lightning.qubit": Library(

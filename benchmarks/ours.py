@@ -22,14 +22,16 @@ class Ours(Evaluation):
         self.data = case.data() if case.batch else None
         self.engine = engine
 
-    def loss(self) -> qml.Tensor:
-        """Return the loss at the parameters' values."""
-        if self.data is None:
-            return self.circuit.expectation(self.observable, engine=self.engine)
+    def loss(
+        self, theta: qml.Tensor | None = None, data: qml.Tensor | RealArray | None = None
+    ) -> qml.Tensor:
+        """Return the loss of a parameter vector and data; None: at the present ones."""
+        data = self.data if data is None else data
+        inputs = None if data is None else {"x": data}
         values = self.circuit.expectation(
-            self.observable, inputs={"x": self.data}, engine=self.engine
+            self.observable, inputs=inputs, values=theta, engine=self.engine
         )
-        return (values * values).mean()
+        return values if data is None else (values * values).mean()
 
     def __call__(self, parameters: RealArray) -> tuple[float, RealArray]:
         """Return the loss and its gradient ``(P,)``."""

@@ -34,7 +34,7 @@ BLOCKS = {
     "qiskit": 11,
     "quickstart": 8,
     "residency": 11,
-    "runtime": 11,
+    "runtime": 13,
     "training": 6,
     "tutorials": 0,
 }

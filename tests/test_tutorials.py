@@ -112,7 +112,7 @@ NOTEBOOKS = {
             r["same_bits"]
             and r["transfers"] == 4
             and counts_of(r)["as first written"][1:] == [2, 2]
-            and counts_of(r)["data moved once"][0] > 100
+            and 60 < counts_of(r)["data moved once"][0] < 80
             and counts_of(r)["data moved once"][1:] == [0, 0]
             and counts_of(r)["graph mode"] == [2, 0, 0]
             and list(r["glance"].values()) == [3, 0, 1]

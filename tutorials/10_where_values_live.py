@@ -12,8 +12,7 @@
 # A device such as a GPU has a memory of its own. What makes programs slow there is often not the
 # arithmetic: it is values that travel between host and device, and the price of every single
 # *launch*, a request to the device to do something. This notebook counts both for a small training
-# script, finds the moves that nobody wanted, and turns more than a hundred launches a step into
-# two.
+# script, finds the moves that nobody wanted, and turns some seventy launches a step into two.
 #
 # It needs no GPU. The device `"emulated"`, which every machine has, stands in for one: slower than
 # the CPU, but as strict. NumPy cannot read its memory, and every launch and every move is counted.

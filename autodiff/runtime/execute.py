@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -12,13 +12,11 @@ from autodiff.node import Autograd, Cell
 from autodiff.runtime.errors import Caught, ExecutionFailed, OutputResidencyMismatch, Renamed
 from autodiff.runtime.prepared import Copies, Prepared, add_copy, take_in
 from autodiff.runtime.replay import Replay
+from autodiff.runtime.results import Owns, check_outputs
 from autodiff.runtime.schedule import ScheduledLaunch, ScheduledOp, ScheduledTransfer
 from autodiff.runtime.transfer import Endpoint
 from autodiff.storage import Storage
 from autodiff.tensors import Tensor
-
-#: Whether a buffer lies in an executor's memory of a storage class.
-Owns = Callable[[Array, str], bool]
 
 
 class Run:
@@ -205,30 +203,6 @@ class PartialRun(Run):
             if value in self._missing:
                 return Failure(op.index, self._missing[value])
         return None
-
-
-def check_outputs(op: ScheduledOp, made: Sequence[Array], owns: Owns) -> None:
-    """Refuse what an executor gave, unless all of it is what the op's row says.
-
-    Raises:
-        OutputResidencyMismatch: another number, shape or dtype, or a buffer that is not the
-            executor's own.
-    """
-    if len(made) != len(op.metas):
-        raise _mismatch(op, f"{len(op.metas)} results", f"{len(made)}")
-    storage_class = op.at.location.storage_class
-    for buffer, (shape, dtype) in zip(made, op.metas, strict=True):
-        if not owns(buffer, storage_class):
-            raise _mismatch(op, "results in its own memory", f"{buffer!r:.80}")
-        if buffer.shape != shape or buffer.dtype != dtype:
-            wanted = f"a result of shape {shape}, dtype {dtype}"
-            raise _mismatch(op, wanted, f"shape {buffer.shape}, dtype {buffer.dtype}")
-
-
-def _mismatch(op: ScheduledOp, wanted: str, found: str) -> OutputResidencyMismatch:
-    return OutputResidencyMismatch(
-        f"{op} needs {wanted}, got {found}. Correct the executor, or the meta of the op."
-    )
 
 
 def tensors_of(prepared: Prepared, results: dict[int, Array]) -> tuple[Tensor, ...]:

@@ -69,12 +69,20 @@ class Executor:
         self.locations = tuple(
             [ExecutionLocation(self.name, self.event_domain, x) for x in self.storage_classes]
         )
-        self.contract: IngressContract | None = contract or self._own_contract()
+        self._own_contract = self._make_contract()
+        self.contract: IngressContract | None = contract or self._own_contract
 
     def placement(self, storage_class: str) -> Placement:
         """Return where this executor's values of a storage class lie."""
         kind, ordinal = split_device(self.device)
         return Placement(kind, ordinal, storage_class)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether ops run here as in eager code on the CPU, and nothing of a user's is asked."""
+        if type(self) is not Executor or self.contract is not self._own_contract:
+            return False
+        return self.device == CPU and self.storage_classes == self.backend.storage_classes
 
     def supports(self, op: Op) -> bool:
         """Whether this executor can run an op; random numbers are never drawn on a device."""
@@ -113,7 +121,7 @@ class Executor:
             )
         return Ingress(**parts)
 
-    def _own_contract(self) -> IngressContract:
+    def _make_contract(self) -> IngressContract:
         backend = self.backend
 
         def eligible(placement: Placement) -> bool:

@@ -10,9 +10,11 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from autodiff.backends.interface import Array
+from autodiff.runtime.direct import Direct, runs_directly
 from autodiff.runtime.errors import ResidencyMismatch
 from autodiff.runtime.location import ExecutionLocation, Resident, Signature, resident_of
 from autodiff.runtime.replay import Replay, parts_of
@@ -117,6 +119,20 @@ class Prepared:
             if first not in self._parts:
                 self._parts[first] = parts_of(launch, self.schedule.listing)
             return self._parts[first]
+
+    @cached_property
+    def direct(self) -> Direct | None:
+        """How to run it with little else than its ops' forwards, if only the CPU has a part in it.
+
+        The constants are put in their places here: ask for it where something is to run.
+        """
+        if not runs_directly(self.schedule, self.signatures):
+            return None
+        placed = self.constants.at(self.schedule)
+        buffers = dict(placed.numbers)
+        for copies in placed.copies.values():
+            buffers.update(copies)
+        return Direct(self.schedule, buffers, self.constants.tensors)
 
     def check(self, inputs: Sequence[Resident]) -> None:
         """Refuse inputs that this execution was not prepared for.

@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 
+from autodiff.backends.interface import Array
 from autodiff.errors import DTypeError
 from autodiff.keys import Key, Recent
 from autodiff.program import Program
@@ -25,6 +26,7 @@ from autodiff.runtime.transfer import HostCopy, TransferProvider
 from autodiff.tensors import Tensor
 
 _NO_WISHES: Wishes = {}
+_LAST = "last"  # the key of what a program without wishes was prepared for last
 _KEPT_SCHEDULES = 256
 
 
@@ -157,9 +159,10 @@ class Runtime:
             OutputResidencyMismatch: an executor gave something else than the op's row says.
             ExecutionFailed: an op raised.
         """
-        residents = _residents(inputs)
-        prepared.check(residents)
-        return _run(prepared, residents)
+        buffers = _fitting(prepared, inputs)
+        if buffers is None:
+            buffers = _checked(prepared, _residents(inputs))
+        return _run(prepared, buffers)
 
     def run(
         self,
@@ -169,10 +172,7 @@ class Runtime:
         batched: Sequence[bool] | None = None,
     ) -> tuple[Tensor, ...]:
         """Prepare, or find what was prepared, and run. See ``prepare`` and ``run_prepared``."""
-        residents = _residents(inputs)
-        prepared = self._prepare(program, residents, placement or _NO_WISHES, batched)
-        prepared.check(residents)
-        return _run(prepared, residents)
+        return _run(*self._admit(program, inputs, placement or _NO_WISHES, batched))
 
     def submit(
         self,
@@ -192,10 +192,8 @@ class Runtime:
             WorkerNotStarted: the worker could not be started, the reason is the cause.
             AutodiffError: as ``prepare``.
         """
-        residents = _residents(inputs)
-        prepared = self._prepare(program, residents, placement or _NO_WISHES, batched)
-        prepared.check(residents)
-        return start(lambda: _run(prepared, residents), self._spawn)
+        admitted = self._admit(program, inputs, placement or _NO_WISHES, batched)
+        return start(lambda: _run(*admitted), self._spawn)
 
     def explain(
         self,
@@ -221,6 +219,27 @@ class Runtime:
         wishes = placement or _NO_WISHES
         return explanation(self._plan(program, signatures, wishes, batched, None)[1])
 
+    def _admit(
+        self,
+        program: Program,
+        inputs: Sequence[Tensor],
+        wishes: Wishes,
+        batched: Sequence[bool] | None,
+    ) -> tuple[Prepared, Sequence[Array]]:
+        """Return what was prepared for the inputs, and their values; all is checked.
+
+        Without wishes it is often what ran last.
+        """
+        asked = bool(wishes) or batched is not None
+        with self._lock:
+            last = None if asked else self._prepared.of(program).get(_LAST)
+        buffers = None if last is None else _fitting(last, inputs)
+        if last is not None and buffers is not None:
+            return last, buffers
+        residents = _residents(inputs)
+        prepared = self._prepare(program, residents, wishes, batched)
+        return prepared, _checked(prepared, residents)
+
     def _prepare(
         self,
         program: Program,
@@ -236,6 +255,8 @@ class Runtime:
                 written, schedule = self._plan(program, signatures, wishes, batched, residents)
                 known = Prepared(schedule, signatures, PlacedConstants(written.constants))
                 self._prepared.of(program)[key] = known
+            if not wishes and batched is None:
+                self._prepared.of(program)[_LAST] = known
         return known
 
     def _plan(
@@ -270,9 +291,23 @@ class Runtime:
             return known[()]
 
 
-def _run(prepared: Prepared, residents: Sequence[Resident]) -> tuple[Tensor, ...]:
-    inputs = {slot: value.buffer for slot, value in enumerate(residents)}
-    return tensors_of(prepared, Run(prepared, inputs).run())
+def _run(prepared: Prepared, buffers: Sequence[Array]) -> tuple[Tensor, ...]:
+    direct = prepared.direct
+    if direct is not None:
+        return direct.run(buffers)
+    return tensors_of(prepared, Run(prepared, dict(enumerate(buffers))).run())
+
+
+def _fitting(prepared: Prepared, inputs: Sequence[Tensor]) -> list[Array] | None:
+    """Return the inputs' buffers, if it runs directly and they fit it: the quickest check."""
+    direct = prepared.direct
+    return None if direct is None else direct.buffers_of(inputs)
+
+
+def _checked(prepared: Prepared, residents: Sequence[Resident]) -> list[Array]:
+    """Return the inputs' buffers, checked against what was prepared."""
+    prepared.check(residents)
+    return [value.buffer for value in residents]
 
 
 def _residents(inputs: Sequence[Tensor]) -> list[Resident]:

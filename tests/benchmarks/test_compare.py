@@ -15,7 +15,7 @@ import pytest
 from benchmarks import compare, libraries
 from benchmarks.cases import layered
 from benchmarks.compare import Outcome, Row, check, installed, main, parser, print_summary, words
-from benchmarks.libraries import LIBRARIES, OURS, Library
+from benchmarks.libraries import LIBRARIES, OURS, OWN, PREPARED, Library
 from benchmarks.worker import First, WorkerFailed
 
 GIVEN = First(0.0, 0.0, 0.0, 1.0, np.array([1.0, 2.0]))
@@ -39,18 +39,23 @@ def test_other_results_are_refused(single: bool, error: float) -> None:
 
 
 def test_summary_names_the_fastest_peer(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = (row(OURS, 0.002), row("slow", 0.1), row("fast", 0.01))
+    rows = (row(OURS, 0.002), row(PREPARED, 0.001), row("slow", 0.1), row("fast", 0.01))
     outcomes = [
         Outcome("x n=2 double", rows, {}, 0.0),
-        Outcome("x n=2 single", (row(OURS, 0.001),), {}, 0.0),
+        Outcome("x n=2 single", (row(OURS, 0.001), row(PREPARED, 0.0005)), {}, 0.0),
+        Outcome("y n=2 double", (rows[0], rows[2]), {}, 0.0),
     ]
-    assert outcomes[0].best_peer() == rows[2]
+    assert outcomes[0].best_peer() == rows[3]
+    assert outcomes[0].prepared == rows[1]
     assert outcomes[1].best_peer() is None
     print_summary(outcomes)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split() == ["x", "n=2", "double", "2.000", "10.000", "5.00", "5.00", "fast"]
-    assert lines[3].split() == ["double", "/", "single,", "ours:", "x", "n=2", "2.00"]
-    assert len(lines) == 4
+    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert " ".join(head).endswith("ours ms peer ms ratio of best prepared ms ratio")
+    figures = ["2.000", "10.000", "5.00", "5.00", "1.000", "10.00"]
+    assert lines[0] == ["x", "n=2", "double", *figures, "fast"]
+    assert lines[1] == ["y", "n=2", "double", "2.000", "100.000", "50.00", "50.00", *"--", "slow"]
+    assert lines[2] == ["double", "/", "single,", "ours:", "x", "n=2", "2.00"]
+    assert len(lines) == 3
 
 
 def test_missing_and_compiling_libraries_are_left_out(
@@ -62,9 +67,9 @@ def test_missing_and_compiling_libraries_are_left_out(
         "compiling": Library("benchmarks.ours", {"numpy": "numpy"}, compiles=True),
     }
     monkeypatch.setattr(compare, "LIBRARIES", MappingProxyType(table))
-    assert installed(tuple(table), jax=False) == [OURS]
+    assert installed(tuple(table), jax=False) == [*OWN]
     assert "absent is left out: no-such-package not installed" in capsys.readouterr().out
-    assert installed(tuple(table), jax=True) == [OURS, "compiling"]
+    assert installed(tuple(table), jax=True) == [*OWN, "compiling"]
 
 
 def test_words_are_checked() -> None:
@@ -89,10 +94,10 @@ def test_comparison_runs_without_peers(
     assert ended.value.code == 0
     assert "layered n=4 double is left out" in capsys.readouterr().out
     [case] = json.loads(target.read_text(encoding="utf-8"))["cases"]
-    [ours] = case["rows"]
-    assert ours["library"] == OURS
-    assert 0 < ours["best"] <= ours["median"] < ours["first"]
-    assert ours["calls"] >= 2
+    assert [row["library"] for row in case["rows"]] == [*OWN]
+    for row in case["rows"]:
+        assert 0 < row["best"] <= row["median"] < row["first"]
+        assert row["calls"] >= 2
 
 
 def test_every_library_has_an_adapter() -> None:

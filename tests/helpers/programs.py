@@ -189,6 +189,26 @@ def random_plan(rng: np.random.Generator, num_qubits: int, num_steps: int) -> Pl
     return Plan(num_qubits, tuple(steps), num_slots, num_matrices=min(2, num_qubits))
 
 
+def rotations(num_qubits: int, num_slots: int) -> Plan:
+    """Rotations about words of all kinds, a slot each; every fourth has a control."""
+    rng, steps = np.random.default_rng(num_slots), []
+    words = ("X", "Y", "Z", "Y", "ZZ", "XY") if num_qubits > 2 else ("X", "Y", "Z")
+    for slot in range(num_slots):
+        word = words[slot % len(words)]
+        qubits = tuple(int(q) for q in rng.permutation(num_qubits))
+        end = len(word) + (slot % 4 == 3 and len(word) < num_qubits)
+        step = Step(
+            Structure.ROTATION,
+            qubits[: len(word)],
+            qubits[len(word) : end],
+            control_state=end - len(word),
+            slots=(slot,),
+            word=word,
+        )
+        steps.append(step)
+    return Plan(num_qubits, tuple(steps), num_slots)
+
+
 def sparse_term(matrix: NDArray[np.complex128]) -> SparseTerm:
     """Compressed sparse rows of a dense matrix."""
     rows, columns = np.nonzero(matrix)

@@ -15,8 +15,11 @@ from autodiff.backends.emulated_backend import EmulatedBackend
 from autodiff.device import backend_of, canonical_device
 from autodiff.dispatch import apply
 from autodiff.node import Autograd, Cell, Op
+from autodiff.runtime.execute import Run, tensors_of
 from autodiff.runtime.executor import Executor
-from autodiff.runtime.location import ExecutionLocation, Resident
+from autodiff.runtime.location import ExecutionLocation, Resident, resident_of
+from autodiff.runtime.prepared import Prepared
+from autodiff.runtime.runtime import Runtime
 from autodiff.runtime.transfer import HostCopy, TransferProvider, TransferRequest
 from autodiff.storage import Storage
 from autodiff.table import OPS
@@ -83,6 +86,10 @@ class Recorder(Executor):
         return super().run(op, operands, attrs, storage_class)
 
 
+class Own(Executor):
+    """An executor of a user's own: its runs take the general path."""
+
+
 class Faulty(Executor):
     """Replaces what one op gives."""
 
@@ -144,6 +151,23 @@ class Gate:
         for worker in self.workers:
             worker.join(timeout=60)
             assert not worker.is_alive()
+
+
+def prepared_on_cpu(program: Program, inputs: Sequence[Tensor]) -> Prepared:
+    """Prepare for the CPU."""
+    return Runtime(["cpu"]).prepare(program, inputs)
+
+
+def in_general(prepared: Prepared, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Run as a schedule with transfers would."""
+    buffers = {slot: resident_of(x).buffer for slot, x in enumerate(inputs)}
+    return tensors_of(prepared, Run(prepared, buffers).run())
+
+
+def directly(prepared: Prepared, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Run directly, or fail."""
+    assert prepared.direct is not None
+    return Runtime(["cpu"]).run_prepared(prepared, inputs)
 
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:

@@ -75,6 +75,20 @@ def test_own_buffers_by_storage_class() -> None:
     assert not ingress.owns(np.ones(2), "device")
 
 
+def test_plain_is_the_cpu_with_nothing_of_a_users() -> None:
+    class Own(Executor):
+        pass
+
+    plain = Executor("cpu", name="host", event_domain="clock", ops=["sin"])
+    assert plain.is_plain
+    contract = Executor("cpu").contract
+    others = [Executor("emulated"), Own("cpu"), Executor("cpu", contract=contract)]
+    others.append(Executor("cpu", storage_classes=["host", "pinned"]))
+    assert not any(executor.is_plain for executor in others)
+    plain.contract = None
+    assert not plain.is_plain
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_contract_needs_all_three_parts(part: str) -> None:
     assert OWN is not None
