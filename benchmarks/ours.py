@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import qml
 from benchmarks.cases import Case, RealArray
 from benchmarks.libraries import Evaluation
@@ -26,12 +28,13 @@ class Ours(Evaluation):
         self, theta: qml.Tensor | None = None, data: qml.Tensor | RealArray | None = None
     ) -> qml.Tensor:
         """Return the loss of a parameter vector and data; None: at the present ones."""
+        options: dict[str, Any] = {} if theta is None else {"values": theta}
         data = self.data if data is None else data
-        inputs = None if data is None else {"x": data}
-        values = self.circuit.expectation(
-            self.observable, inputs=inputs, values=theta, engine=self.engine
-        )
-        return values if data is None else (values * values).mean()
+        if data is None:
+            return self.circuit.expectation(self.observable, engine=self.engine, **options)
+        options["inputs"] = {"x": data}
+        values = self.circuit.expectation(self.observable, engine=self.engine, **options)
+        return (values * values).mean()
 
     def __call__(self, parameters: RealArray) -> tuple[float, RealArray]:
         """Return the loss and its gradient ``(P,)``."""
