@@ -22,9 +22,13 @@ the tile's base must hold under a mask, and a mask whose parity is a sign; ENTRY
 coefficient; LIVE: its first environment, or -1 for none; FIRST, LAST: its items; MASK: lanes that
 it acts on; SIGNS: the same with the word's sign (EXCHANGE: lanes of the second row); SIZE: rows of
 its table or matrix (EXCHANGE: 1 if it acts on all lanes; turns: 1 if the reverse sweep only looks,
-as nothing before them needs them undone); OUT: its first column of results. Positions of vectors
-are counted in vectors.
+as nothing before them needs them undone; words: BEFORE or BEHIND where two share a pass); OUT: its
+first column of results (words BEHIND another: the constraints of both). Positions of vectors are
+counted in vectors.
 """
+
+ALONE, BEHIND, BEFORE = range(3)
+"""Words: by itself; in one pass with the instruction before it, done there; with the one behind."""
 
 ABOUT_X, ABOUT_Y, ABOUT_Z, CONSTANT, COLUMN = range(5)
 """Kinds of factor: a rotation by an angle of the call, numbers of the plan, columns of the call."""

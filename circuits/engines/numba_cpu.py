@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from circuits.engines.base import (
     real_dtype,
     swept_samples,
 )
-from circuits.engines.numba_buffers import ResultBuffers
+from circuits.engines.numba_buffers import ResultBuffers, aligned
 from circuits.engines.numba_outline import outline
 from circuits.engines.numba_program import Call, Program, sparse_product
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
@@ -145,17 +145,14 @@ class NumbaEngine(Engine):
             self._run_stages(stages.reverse_stages, call, operands, batch)
         else:
             self._run_blocks(drivers.reverse, call, operands, real)
-        found = Gradients()
-        if wanted.angles:
-            found.angles = program.angle_gradients(results, angles, made, wanted)
-        if wanted.matrices:
-            found.matrices = program.matrix_gradients(results, matrices, final.dtype)
-        if wanted.state:
-            found.state = by_state
         if wanted.coefficients:
             _finish_terms(terms, final, weights, by_term)
-            found.coefficients = by_term
-        return found
+        return Gradients(
+            by_state if wanted.state else None,
+            program.angle_gradients(results, angles, made, wanted) if wanted.angles else None,
+            program.matrix_gradients(results, matrices, final.dtype) if wanted.matrices else None,
+            by_term if wanted.coefficients else None,
+        )
 
     def outline(
         self,
@@ -200,7 +197,7 @@ class NumbaEngine(Engine):
             count, size = workspace_shape(count, size)
             if work is not None:
                 count, size = max(count, work.shape[0]), max(size, work.shape[1])
-            work = np.empty((count, size), dtype)
+            work = aligned((count, size), dtype)
             setattr(self._local, dtype.char, work)
         return work
 
@@ -210,18 +207,18 @@ class NumbaEngine(Engine):
         found: NDArray[Any] | None = getattr(self._local, name, None)
         if found is None or found.shape[1] != size:
             require_memory(2 * size * dtype.itemsize, "the reverse sweep of one sample")
-            found = np.empty((2, size), dtype)
+            found = aligned((2, size), dtype)
             setattr(self._local, name, found)
         return found
 
     def _program(self, plan: Plan) -> Program | Pieces:
-        found = plan.memo.get("numba")
+        found: Any = plan.memo.get("numba")  # Any: a memo's values are of its owners' types
         if found is None:
             parts = pieces(plan)
             whole = parts == (plan,)
             found = Program(plan) if whole else Pieces.build(self, plan, parts)
             plan.memo["numba"] = found
-        return cast("Program | Pieces", found)
+        return found
 
 
 def _samples(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ WORD_SIGNS = (1.0, 1.0, -1.0, -1.0)
 """Of a word by its number of letters Y mod 4: what stands beside 1 or i in i**number."""
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
+class Place(NamedTuple):
     """Where a wire is: in the rows or lanes, and what flips it there; or a bit of the tile's base.
 
     Its value is the parity of the bits of the row in ``mask``, or of the lane in ``signs``.

@@ -14,6 +14,9 @@ from numba import types
 from circuits.engines.instructions import (
     BASE_MASK,
     BASE_VALUE,
+    BEFORE,
+    BEHIND,
+    ENTRY,
     EXCHANGE,
     FLIP,
     KIND,
@@ -23,12 +26,14 @@ from circuits.engines.instructions import (
     PHASE,
     PROJECTOR_MASK,
     RUN,
+    SIZE,
     TABLE,
     TURN,
     WORD,
     WORD_SIGNS,
 )
 from circuits.engines.numba_kernels_gates import (
+    accumulate,
     lane_turn,
     lane_turn_reverse,
     phase,
@@ -40,21 +45,26 @@ from circuits.engines.numba_kernels_gates import (
     word,
     word_reverse,
 )
+from circuits.engines.numba_kernels_lanes import vgather, vscatter
 from circuits.engines.numba_kernels_matrices import dense, dense_environment, exchange
 from circuits.engines.numba_kernels_packing import PART, part, part_rows
+from circuits.engines.numba_kernels_pairs import word_pair, word_pair_reverse
 from circuits.engines.numba_kernels_runs import run, run_undone
+from circuits.engines.numba_kernels_states import (
+    imaginary_dot,
+    is_zero_state,
+    load_block,
+    load_zero_row,
+    multiply_rows,
+    store_block,
+    zero_rows,
+)
 from circuits.engines.numba_kernels_tables import (
     fill_operands,
     finish,
-    imaginary_dot,
-    is_zero_state,
-    load_rows,
-    load_zero_state,
-    multiply_rows,
+    mark_varying,
     prepare,
     store_results,
-    store_rows,
-    zero_rows,
 )
 from circuits.engines.numba_kernels_terms import (
     measure_projector,
@@ -66,10 +76,13 @@ from circuits.engines.numba_simd import (
     atomic_add,
     compiled,
     compiled_driver,
+    fma,
+    fms,
     vadd,
     vlen,
     vload,
     vmul,
+    vsplat,
     vstore,
     vsub,
     vsum,
@@ -81,15 +94,14 @@ ROWS_LOG, WIDE, BATCH, BLOCKS, STOP, PHASED, DOT = range(7)
 instruction that the reverse sweep undoes; whether columns 0 and 1 are a phase of the state, and
 whether its gradient is asked for."""
 
-AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS, AT_SCRATCH = range(
-    7, 14
-)
+AT_LAMBDA, AT_OPERANDS, AT_COEFFICIENTS, AT_ENVIRONMENTS, AT_RESULTS, AT_SUMS = range(7, 13)
+AT_SCRATCH, AT_MARKS = 13, 14
 """Where the parts of a thread's workspace start; psi starts at 0."""
 
 JOINED, CLAIMED, DONE, COUNTERS = range(4)
 """Counters of a call: threads that joined, blocks that were claimed, and blocks that are done."""
 
-GROWN, NUMBERS = 14, 15
+GROWN, NUMBERS = 15, 16
 """Where it stands how many instructions at the beginning reach the rows one qubit after the other,
 0 if they do not: as long as they run, |0...0> is zero in the rows not yet reached."""
 
@@ -163,7 +175,10 @@ def run_forward(
         elif kind == EXCHANGE:
             exchange(b, k, ops, i, items, fixed)
         elif kind == WORD:
-            word(b, k, ops, i, items, C, one, base)
+            if ops[i, SIZE] == BEHIND:
+                word_pair(b, k, ops, i, items, C, one, base)
+            elif ops[i, SIZE] != BEFORE:
+                word(b, k, ops, i, items, C, one, base)
         elif kind == PHASE:
             phase(b, k, ops, i, items, C, one, base)
         elif kind == TABLE:
@@ -175,9 +190,26 @@ def run_forward(
 
 
 @compiled
+def _grow(b: Array, size: int, ops: Array, i: int, C: Array) -> None:
+    """Apply a turn to the first 2**size rows, whose partners are beyond and zero.
+
+    The turn's qubit is still |0>, so that each of these rows is the first of its pair.
+    """
+    V, flip, entry = vlen(b), ops[i, FLIP], ops[i, ENTRY] * vlen(b)
+    Ar, Ai = vload(C, entry), vload(C, entry + V)
+    Br, Bi = vsub(vzero(b), vload(C, entry + 2 * V)), vload(C, entry + 3 * V)
+    for row in range(1 << size):
+        o, q = 2 * V * row, 2 * V * (row ^ flip)
+        x, y = vload(b, o), vload(b, o + V)
+        vstore(b, o, fms(Ai, y, vmul(Ar, x)))
+        vstore(b, o + V, fma(Ai, x, vmul(Ar, y)))
+        vstore(b, q, fms(Bi, y, vmul(Br, x)))
+        vstore(b, q + V, fma(Br, y, vmul(Bi, x)))
+
+
+@compiled
 def run_grown(
     b: Array,
-    k: int,
     ops: Array,
     count: int,
     items: Array,
@@ -188,13 +220,16 @@ def run_grown(
 ) -> None:
     """Apply the first instructions to |0...0>, each to the rows that may hold anything but zeros.
 
-    An instruction reaches twice as many rows as the one before: all of them cost as much as two.
+    An instruction reaches at most twice as many rows as the one before: all of them cost as much
+    as two. Rows that none has reached yet are not even written.
     """
-    size = k - k
+    size = base - base
     for i in range(count):
-        while ops[i, FLIP] >> size:
+        if ops[i, FLIP] >> size:
+            _grow(b, size, ops, i, C)
             size += 1
-        run_forward(b, size, ops, i, i + 1, items, fixed, C, scratch, base)
+        else:
+            run_forward(b, size, ops, i, i + 1, items, fixed, C, scratch, base)
 
 
 @compiled
@@ -222,19 +257,23 @@ def run_reverse(  # budget: one branch a kind
             if live:
                 turn_reverse(b, c, k, ops, i, items, fixed, C, E)
             else:
-                turn(b, k, ops, i, items, C, back)
-                turn(c, k, ops, i, items, C, back)
+                for tile in (b, c):
+                    turn(tile, k, ops, i, items, C, back)
         elif kind == LANE_TURN:
             if live:
                 lane_turn_reverse(b, c, k, ops, i, items, fixed, C, E)
             else:
-                lane_turn(b, k, ops, i, items, C, back)
-                lane_turn(c, k, ops, i, items, C, back)
+                for tile in (b, c):
+                    lane_turn(tile, k, ops, i, items, C, back)
         elif kind == EXCHANGE:
             exchange(b, k, ops, i, items, fixed)
             exchange(c, k, ops, i, items, fixed)
         elif kind == WORD:
-            if live:
+            if ops[i, SIZE] == BEHIND:
+                word_pair_reverse(b, c, k, ops, i, items, fixed, C, E, base)
+            elif ops[i, SIZE] == BEFORE:
+                continue
+            elif live:
                 word_reverse(b, c, k, ops, i, items, fixed, C, E, base)
             else:
                 word(b, k, ops, i, items, C, back, base)
@@ -304,7 +343,7 @@ def store_values(
     coefficients: Array,
     sample: int,
     wide: int,
-    batch: int,
+    lanes: int,
     by_term: int,
     values: Array,
 ) -> None:
@@ -313,19 +352,32 @@ def store_values(
     Link i says that term ``links[i, 0]``, of observable ``links[i, 2]``, has ``shares[i]`` of sum
     ``links[i, 1]``.
     """
-    V = vlen(sums)
-    for lane in range(min(V, batch - sample) if wide else 1):
-        s = sample + lane
-        for t in range(values.shape[1]):
-            values[s, t] = 0.0
-        for i in range(links.shape[0]):
-            term, at = links[i, 0], links[i, 1] * V
-            total = shares[i] * (sums[at + lane] if wide else vsum(vload(sums, at)))
-            if by_term:
-                values[s, term] += total
-            else:
-                c = coefficients[s if coefficients.shape[0] > 1 else 0, term]
-                values[s, links[i, 2]] += c * total
+    V, width, terms = vlen(sums), values.shape[1], coefficients.shape[1]
+    apart, start, at = terms if coefficients.shape[0] > 1 else 0, sample * width, -1
+    for t in range(width):
+        if wide:
+            vscatter(values, start + t, width, lanes, vzero(sums))
+        else:
+            values[sample, t] = 0.0
+    total = vzero(sums)
+    for i in range(links.shape[0]):
+        term = links[i, 0]
+        row = term if by_term else links[i, 2]
+        one, share = vload(sums, links[i, 1] * V), shares[i]
+        if not wide:
+            c = 1.0 if by_term else coefficients[sample if apart else 0, term]
+            values[sample, row] += c * (share * vsum(one))
+            continue
+        if row != at:  # a run of links to one value is added up first
+            if at >= 0:
+                vscatter(values, start + at, width, lanes, total)
+            at, total = row, vgather(values, start + row, width, lanes)
+        one = vmul(vsplat(share), one)
+        if not by_term:
+            one = vmul(vgather(coefficients, sample * apart + term, apart, lanes), one)
+        total = vadd(total, one)
+    if at >= 0:
+        vscatter(values, start + at, width, lanes, total)
 
 
 @compiled
@@ -335,24 +387,24 @@ def fill_factors(
     coefficients: Array,
     weights: Array,
     sample: int,
-    wide: int,
-    batch: int,
+    lanes: int,
     factors: Array,
     count: int,
 ) -> None:
     """Factors of lambda = sum 2 w c O psi for every word and projector."""
-    V = vlen(factors)
-    for at in range(count * V):
-        factors[at] = 0.0
+    V, width = vlen(factors), weights.shape[1]
+    apart = coefficients.shape[1] if coefficients.shape[0] > 1 else 0
+    for at in range(0, count * V, V):
+        vstore(factors, at, vzero(factors))
     for i in range(links.shape[0]):
-        for lane in range(V):
-            s = min(sample + lane, batch - 1) if wide else sample
-            c = coefficients[s if coefficients.shape[0] > 1 else 0, links[i, 0]]
-            factors[links[i, 1] * V + lane] += 2.0 * shares[i] * c * weights[s, links[i, 2]]
+        c = vgather(coefficients, sample * apart + links[i, 0], apart, lanes)
+        w = vgather(weights, sample * width + links[i, 2], width, lanes)
+        share = vsplat(shares[i])
+        accumulate(factors, links[i, 1] * V, vmul(vmul(vadd(share, share), c), w))
 
 
 @compiled_driver
-def forward(
+def forward(  # budget: the order of a call
     call: Array,
     tables: Array,
     numbers: Array,
@@ -372,25 +424,33 @@ def forward(
     )
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, L = room, room[call[AT_OPERANDS] :]
-    C, sums, scratch = (
+    C, sums, scratch, marks = (
         room[call[AT_COEFFICIENTS] :],
         room[call[AT_SUMS] :],
         room[call[AT_SCRATCH] :],
+        room[call[AT_MARKS] :],
     )
+    one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     grown = call[GROWN] if states.shape[0] == 1 and is_zero_state(states[0]) else zero
+    varies = mark_varying(angles, columns, ops, items, marks)
+    fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+    prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
+    done = zero
     while True:
         block = atomic_add(control, CLAIMED, 1)
         if block >= call[BLOCKS]:
             break
         sample = block * V if wide else block
-        fill_operands(angles, columns, sample, wide, batch, L)
-        prepare(ops, items, fixed, numbers, L, C, slots)
+        lanes = min(V, batch - sample) if wide else one
+        if varies:
+            fill_operands(angles, columns, sample, lanes, L, marks, mark, scratch)
+            prepare(ops, items, fixed, numbers, L, C, slots, marks, mark)
         if grown:
-            load_zero_state(states[0], wide, b, k)
-            run_grown(b, k, ops, grown, items, fixed, C, scratch, zero)
+            load_zero_row(states[0], wide, b)
+            run_grown(b, ops, grown, items, fixed, C, scratch, zero)
         else:
-            load_rows(states, sample, wide, batch, b, k, zero, orders[0])
+            load_block(states, sample, wide, lanes, b, k, orders[0], scratch)
         if call[PHASED]:
             at = 3 * slots * V
             multiply_rows(b, k, vload(L, at), vload(L, at + V))
@@ -400,9 +460,10 @@ def forward(
                 vstore(sums, at, vzero(b))
             measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
             sign_sums(words, projectors, signs, sums)
-            store_values(sums, links, shares, coefficients, sample, wide, batch, zero, values)
-        store_rows(final, sample, wide, batch, b, k, zero, orders[1])
-        atomic_add(control, DONE, 1)
+            store_values(sums, links, shares, coefficients, sample, wide, lanes, zero, values)
+        store_block(final, sample, wide, lanes, b, k, orders[1], scratch)
+        done += 1
+    atomic_add(control, DONE, done)
     wait_for(control, DONE, call[BLOCKS])
 
 
@@ -430,23 +491,31 @@ def reverse(  # budget: the order of a sweep
     )
     k, wide, batch, slots = call[ROWS_LOG], call[WIDE], call[BATCH], angles.shape[1]
     b, c, L = room, room[call[AT_LAMBDA] :], room[call[AT_OPERANDS] :]
-    C, sums, scratch = (
+    C, sums, scratch, marks = (
         room[call[AT_COEFFICIENTS] :],
         room[call[AT_SUMS] :],
         room[call[AT_SCRATCH] :],
+        room[call[AT_MARKS] :],
     )
+    one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
+    varies = mark_varying(angles, columns, ops, items, marks)
+    fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+    prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
+    done = zero
     while True:
         block = atomic_add(control, CLAIMED, 1)
         if block >= call[BLOCKS]:
             break
         sample = block * V if wide else block
-        fill_operands(angles, columns, sample, wide, batch, L)
-        prepare(ops, items, fixed, numbers, L, C, slots)
-        load_rows(final, sample, wide, batch, b, k, zero, orders[1])
+        lanes = min(V, batch - sample) if wide else one
+        if varies:
+            fill_operands(angles, columns, sample, lanes, L, marks, mark, scratch)
+            prepare(ops, items, fixed, numbers, L, C, slots, marks, mark)
+        load_block(final, sample, wide, lanes, b, k, orders[1], scratch)
         if cotangents.shape[0]:
-            load_rows(cotangents, sample, wide, batch, c, k, zero, orders[1])
+            load_block(cotangents, sample, wide, lanes, c, k, orders[1], scratch)
         else:
             zero_rows(c, k)
         if count:
@@ -456,9 +525,9 @@ def reverse(  # budget: the order of a sweep
                 measure_tile(b, k, groups, words, projectors, limits, zero, sums, scratch)
                 sign_sums(words, projectors, signs, sums)
                 store_values(
-                    sums, links, shares, coefficients, sample, wide, batch, zero + 1, by_term
+                    sums, links, shares, coefficients, sample, wide, lanes, zero + 1, by_term
                 )
-            fill_factors(links, shares, coefficients, weights, sample, wide, batch, sums, count)
+            fill_factors(links, shares, coefficients, weights, sample, lanes, sums, count)
             sign_sums(words, projectors, signs, sums)
             start_words(b, c, k, groups, words, zero, sums, scratch)
             for t in range(projectors.shape[0]):
@@ -472,11 +541,12 @@ def reverse(  # budget: the order of a sweep
             vstore(G, zero, imaginary_dot(b, c, k))
         run_reverse(b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero)
         finish(ops, items, C, E, G, slots, call[STOP])
-        store_results(G, sample, wide, batch, out)
+        store_results(G, sample, wide, lanes, out)
         if by_state.shape[0]:
             if call[PHASED]:
                 at = 3 * slots * V
                 multiply_rows(c, k, vload(L, at), vsub(vzero(b), vload(L, at + V)))
-            store_rows(by_state, sample, wide, batch, c, k, zero, orders[0])
-        atomic_add(control, DONE, 1)
+            store_block(by_state, sample, wide, lanes, c, k, orders[0], scratch)
+        done += 1
+    atomic_add(control, DONE, done)
     wait_for(control, DONE, call[BLOCKS])

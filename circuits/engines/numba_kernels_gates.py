@@ -40,6 +40,7 @@ from circuits.engines.numba_simd import (
     compiled,
     fma,
     fms,
+    inlined,
     popcount,
     vadd,
     vflip,
@@ -111,7 +112,7 @@ def _turn_pair(
     vstore(b, q + V, v)
 
 
-@compiled
+@inlined
 def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array) -> None:
     """Apply a block, or with sign = -1 undo it."""
     V = vlen(b)
@@ -132,13 +133,19 @@ def turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Arr
 
 @compiled
 def _pair_environments(psi: Array, lam: Array, E: Array) -> Array:
-    """Add a pair of rows to the environments Im <lambda|sigma|psi>."""
+    """Add a pair of rows to the environments Im <lambda|sigma|psi>, of which E has two halves.
+
+    Products added one after the other wait for each other: in halves, for two and not for four.
+    """
     x, y, u, v = psi
     r, s, t, w = lam
     return (
-        fms(w, x, fma(t, y, fms(s, u, fma(r, v, E[0])))),
-        fma(w, y, fma(t, x, fms(s, v, fms(r, u, E[1])))),
-        fma(w, u, fms(t, v, fms(s, x, fma(r, y, E[2])))),
+        fms(s, u, fma(r, v, E[0])),
+        fms(s, v, fms(r, u, E[1])),
+        fms(s, x, fma(r, y, E[2])),
+        fms(w, x, fma(t, y, E[3])),
+        fma(w, y, fma(t, x, E[4])),
+        fma(w, u, fms(t, v, E[5])),
     )
 
 
@@ -188,7 +195,7 @@ def accumulate(E: Array, at: int, value: Array) -> None:
     vstore(E, at, vadd(vload(E, at), value))
 
 
-@compiled
+@inlined
 def turn_reverse(
     b: Array, c: Array, k: int, ops: Array, i: int, items: Array, fixed: Array, C: Array, E: Array
 ) -> None:
@@ -198,7 +205,7 @@ def turn_reverse(
     zero = vzero(b)
     Ar, Ai = vload(C, entry), vsub(zero, vload(C, entry + V))
     Br, Bi = vsub(zero, vload(C, entry + 2 * V)), vsub(zero, vload(C, entry + 3 * V))
-    e = (zero, zero, zero)
+    e = (zero, zero, zero, zero, zero, zero)
     if ops[i, SIZE]:
         pivot, mask, value = first_constraint(items, rows, count)
         for p in range(1 << (k - count)):
@@ -214,9 +221,9 @@ def turn_reverse(
             row = row_at(p, items, rows, count)
             e = _undo_pair(b, c, row, row ^ flip, Ar, Ai, Br, Bi, e)
     m, at = vload(fixed, ops[i, MASK] * V), ops[i, LIVE] * V
-    accumulate(E, at, vmul(e[0], m))
-    accumulate(E, at + V, vmul(e[1], m))
-    accumulate(E, at + 2 * V, vmul(e[2], m))
+    accumulate(E, at, vmul(vadd(e[0], e[3]), m))
+    accumulate(E, at + V, vmul(vadd(e[1], e[4]), m))
+    accumulate(E, at + 2 * V, vmul(vadd(e[2], e[5]), m))
 
 
 @compiled
@@ -230,7 +237,7 @@ def _turn_lanes(b: Array, o: int, lanes: int, Ar: Array, Ai: Array, Br: Array, B
     return x, y, u, v
 
 
-@compiled
+@inlined
 def lane_turn(b: Array, k: int, ops: Array, i: int, items: Array, C: Array, sign: Array) -> None:
     """Apply a block to a lane qubit, or undo it: its coefficients carry the sign of each lane."""
     V = vlen(b)
@@ -271,7 +278,7 @@ def _lane_environments(
     return fms(s, u, fma(r, v, E[0])), fms(s, v, fms(r, u, E[1])), fms(s, x, fma(r, y, E[2]))
 
 
-@compiled
+@inlined
 def lane_turn_reverse(
     b: Array, c: Array, k: int, ops: Array, i: int, items: Array, fixed: Array, C: Array, E: Array
 ) -> None:
@@ -313,23 +320,26 @@ def _signed(odd: int, W: Array) -> Array:
 
 
 @compiled
-def _rotate_pair(
-    b: Array, o: int, q: int, cross: int, lanes: int, cos: Array, W: Array, Z: Array
-) -> Array:
-    """Rotate the rows at o and q by W and Z, two coefficients each; return what they were.
-
-    That of q is crossed, and both have their lanes flipped.
-    """
+def _crossed_pair(b: Array, o: int, q: int, cross: int, lanes: int) -> Array:
+    """Rows at o and q, that of q crossed, and both with their lanes flipped."""
     V = vlen(b)
     x, y, u, v = vload(b, o), vload(b, o + V), vload(b, q + cross), vload(b, q + V - cross)
-    X, Y, U, T = x, y, u, v
     if lanes:
-        X, Y, U, T = vflip(x, lanes), vflip(y, lanes), vflip(u, lanes), vflip(v, lanes)
+        flipped = vflip(x, lanes), vflip(y, lanes), vflip(u, lanes), vflip(v, lanes)
+        return (x, y, u, v), flipped
+    return (x, y, u, v), (x, y, u, v)
+
+
+@compiled
+def _store_rotated(
+    b: Array, o: int, q: int, cross: int, cos: Array, W: Array, Z: Array, pair: Array
+) -> None:
+    """Rotate the rows at o and q by W and Z, two coefficients each."""
+    V, (x, y, u, v), (X, Y, U, T) = vlen(b), pair[0], pair[1]
     vstore(b, o, fma(W[0], U, vmul(cos, x)))
     vstore(b, o + V, fma(W[1], T, vmul(cos, y)))
     vstore(b, q + cross, fma(Z[1], X, vmul(cos, u)))
     vstore(b, q + V - cross, fma(Z[0], Y, vmul(cos, v)))
-    return X, Y, U, T
 
 
 @compiled
@@ -371,13 +381,15 @@ def word(
         Z = B if other else A
         for p in range(1 << (k - 1)):
             row = near_row(p, pivot, inside, value)
-            _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), cross, 0, cos, A, Z)
+            o, q = 2 * V * row, 2 * V * (row ^ flip)
+            _store_rotated(b, o, q, cross, cos, A, Z, _crossed_pair(b, o, q, cross, 0))
     else:
         for p in range(1 << (k - count)):
             row = row_at(p, items, rows, count)
             parity = popcount(row & mask) & 1
             W, Z = B if parity else A, B if parity ^ other else A
-            _rotate_pair(b, 2 * V * row, 2 * V * (row ^ flip), cross, lanes, cos, W, Z)
+            o, q = 2 * V * row, 2 * V * (row ^ flip)
+            _store_rotated(b, o, q, cross, cos, W, Z, _crossed_pair(b, o, q, cross, lanes))
 
 
 @compiled
@@ -394,10 +406,10 @@ def _undo_word(
     e: Array,
 ) -> Array:
     """Undo a rotation on the rows at o and q; return four sums of products with theirs."""
-    V = vlen(b)
-    r, s, t, w = vload(c, o), vload(c, o + V), vload(c, q + cross), vload(c, q + V - cross)
-    x, y, u, v = _rotate_pair(b, o, q, cross, lanes, cos, W, Z)
-    _rotate_pair(c, o, q, cross, lanes, cos, W, Z)
+    psi, lam = _crossed_pair(b, o, q, cross, lanes), _crossed_pair(c, o, q, cross, lanes)
+    _store_rotated(b, o, q, cross, cos, W, Z, psi)
+    _store_rotated(c, o, q, cross, cos, W, Z, lam)
+    (x, y, u, v), (r, s, t, w) = psi[1], lam[0]
     return fma(r, u, e[0]), fma(s, v, e[1]), fma(t, x, e[2]), fma(w, y, e[3])
 
 

@@ -29,6 +29,7 @@ from circuits.engines.numba_kernels_drivers import (
     AT_COEFFICIENTS,
     AT_ENVIRONMENTS,
     AT_LAMBDA,
+    AT_MARKS,
     AT_RESULTS,
     AT_SCRATCH,
     AT_SUMS,
@@ -50,17 +51,14 @@ from circuits.engines.numba_kernels_drivers import (
     wait_for,
 )
 from circuits.engines.numba_kernels_packing import part_planes, part_rows
-from circuits.engines.numba_kernels_tables import (
-    fill_operands,
-    finish,
+from circuits.engines.numba_kernels_states import (
     imaginary_dot,
     load_rows,
     multiply_rows,
-    prepare,
-    store_results,
     store_rows,
     zero_rows,
 )
+from circuits.engines.numba_kernels_tables import fill_operands, finish, prepare, store_results
 from circuits.engines.numba_kernels_terms import start_projector, start_words
 from circuits.engines.numba_simd import (
     atomic_add,
@@ -154,11 +152,13 @@ def forward_stages(  # budget: the order of a pass
     zero, chunks, count = k - k, sums.shape[0], words.shape[0] + projectors.shape[0]
     L, C = shared, shared[call[AT_COEFFICIENTS] :]
     scratch, outer, at = room[call[AT_SCRATCH] :], bits.shape[2], 3 * slots * V
-    own = zero + COUNTERS
+    own, one, none = zero + COUNTERS, zero + 1, room.dtype.type(0)
+    marks = shared[call[AT_MARKS] : call[AT_MARKS] + (slots + 1 + ops.shape[0] + V - 1) // V * V]
     for sample in range(batch):
         if atomic_add(control, own, 1) == 0:
-            fill_operands(angles, columns, sample, zero, batch, L)
-            prepare(ops, items, fixed, numbers, L, C, slots)
+            _clear(marks)
+            fill_operands(angles, columns, sample, one, L, marks, none, scratch)
+            prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
             _clear(sums.reshape(-1))
             atomic_add(control, own + 1, 1)
         wait_for(control, own + 1, 1)
@@ -173,11 +173,11 @@ def forward_stages(  # budget: the order of a pass
                     base = tile_base(tile, bits[stage, 0], outer)
                     if passes[s, READ_PSI] == OUTER:
                         there = tile_base(tile, bits[stage, 1], outer)
-                        load_rows(states, sample, zero, batch, room, k, there, orders[stage, 2])
+                        load_rows(states, sample, room, k, there, orders[stage, 2])
                         if call[PHASED]:
                             multiply_rows(room, k, vload(L, at), vload(L, at + V))
                     else:
-                        load_rows(final, sample, zero, batch, room, k, base, orders[stage, 0])
+                        load_rows(final, sample, room, k, base, orders[stage, 0])
                     run_forward(room, k, ops, first, last, items, fixed, C, scratch, base)
                     _measure_pass(
                         room,
@@ -193,7 +193,7 @@ def forward_stages(  # budget: the order of a pass
                         scratch,
                     )
                     if passes[s, WRITE_PSI]:
-                        store_rows(final, sample, zero, batch, room, k, base, orders[stage, 1])
+                        store_rows(final, sample, room, k, base, orders[stage, 1])
                 atomic_add(control, own + 1, 1)
             wait_for(control, own + 1, chunks)
         own += 2
@@ -202,7 +202,7 @@ def forward_stages(  # budget: the order of a pass
                 total = room[call[AT_SUMS] : call[AT_SUMS] + count * V]
                 _add_chunks(sums, total)
                 sign_sums(words, projectors, signs, total)
-                store_values(total, links, shares, coefficients, sample, zero, batch, zero, values)
+                store_values(total, links, shares, coefficients, sample, zero, one, zero, values)
             atomic_add(control, own + 1, 1)
         wait_for(control, own + 1, 1)
         own += 2
@@ -246,12 +246,14 @@ def reverse_stages(  # budget: the order of a sweep
     factors, at = shared[call[AT_SUMS] :], 3 * slots * V
     b, c, scratch, outer = room, room[call[AT_LAMBDA] :], room[call[AT_SCRATCH] :], bits.shape[2]
     psi, lam, dots = inner[:1], inner[1:], sums.shape[1] - V
-    own = zero + COUNTERS
+    own, one, none = zero + COUNTERS, zero + 1, room.dtype.type(0)
+    marks = shared[call[AT_MARKS] : call[AT_MARKS] + (slots + 1 + ops.shape[0] + V - 1) // V * V]
     for sample in range(batch):
         if atomic_add(control, own, 1) == 0:
-            fill_operands(angles, columns, sample, zero, batch, L)
-            prepare(ops, items, fixed, numbers, L, C, slots)
-            fill_factors(links, shares, coefficients, weights, sample, zero, batch, factors, count)
+            _clear(marks)
+            fill_operands(angles, columns, sample, one, L, marks, none, scratch)
+            prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
+            fill_factors(links, shares, coefficients, weights, sample, one, factors, count)
             sign_sums(words, projectors, signs, factors)
             _clear(sums.reshape(-1))
             _clear(environments.reshape(-1))
@@ -267,13 +269,13 @@ def reverse_stages(  # budget: the order of a sweep
                 for tile in range((chunk << outer) // chunks, ((chunk + 1) << outer) // chunks):
                     base = tile_base(tile, bits[stage, 0], outer)
                     if passes[s, READ_PSI] == OUTER:
-                        load_rows(final, sample, zero, batch, b, k, base, orders[stage, 1])
+                        load_rows(final, sample, b, k, base, orders[stage, 1])
                     else:
-                        load_rows(psi, zero, zero, batch, b, k, base, orders[stage, 1])
+                        load_rows(psi, zero, b, k, base, orders[stage, 1])
                     if passes[s, READ_LAMBDA] == INNER:
-                        load_rows(lam, zero, zero, batch, c, k, base, orders[stage, 1])
+                        load_rows(lam, zero, c, k, base, orders[stage, 1])
                     elif passes[s, READ_LAMBDA] == OUTER and cotangents.shape[0]:
-                        load_rows(cotangents, sample, zero, batch, c, k, base, orders[stage, 1])
+                        load_rows(cotangents, sample, c, k, base, orders[stage, 1])
                     else:
                         zero_rows(c, k)
                     if by_term.shape[1]:
@@ -302,15 +304,15 @@ def reverse_stages(  # budget: the order of a sweep
                     e = environments[chunk]
                     run_reverse(b, c, k, ops, first, last, items, fixed, C, e, scratch, base)
                     if passes[s, WRITE_PSI]:
-                        store_rows(psi, zero, zero, batch, b, k, base, orders[stage, 0])
+                        store_rows(psi, zero, b, k, base, orders[stage, 0])
                     if passes[s, WRITE_LAMBDA] == INNER:
-                        store_rows(lam, zero, zero, batch, c, k, base, orders[stage, 0])
+                        store_rows(lam, zero, c, k, base, orders[stage, 0])
                     elif passes[s, WRITE_LAMBDA] == OUTER:
                         there = tile_base(tile, bits[stage, 1], outer)
                         if call[PHASED]:
                             im = vsub(vzero(b), vload(L, at + V))
                             multiply_rows(c, k, vload(L, at), im)
-                        store_rows(by_state, sample, zero, batch, c, k, there, orders[stage, 2])
+                        store_rows(by_state, sample, c, k, there, orders[stage, 2])
                 atomic_add(control, own + 1, 1)
             wait_for(control, own + 1, chunks)
         own += 2
@@ -320,14 +322,12 @@ def reverse_stages(  # budget: the order of a sweep
             for chunk in range(chunks):
                 vstore(G, zero, vadd(vload(G, zero), vload(sums[chunk], dots)))
             finish(ops, items, C, E, G, slots, call[STOP])
-            store_results(G, sample, zero, batch, out)
+            store_results(G, sample, zero, one, out)
             if by_term.shape[1]:
                 total = room[call[AT_SUMS] : call[AT_SUMS] + count * V]
                 _add_chunks(sums, total)
                 sign_sums(words, projectors, signs, total)
-                store_values(
-                    total, links, shares, coefficients, sample, zero, batch, zero + 1, by_term
-                )
+                store_values(total, links, shares, coefficients, sample, zero, one, one, by_term)
             atomic_add(control, own + 1, 1)
         wait_for(control, own + 1, 1)
         own += 2

@@ -1,4 +1,4 @@
-"""Compiled: from angles to coefficients, from environments to gradients, and states in and out.
+"""Compiled: from angles to coefficients, and from environments to gradients.
 
 Everything here works on vectors, so that a single sample (equal lanes) and a batch (one sample a
 lane) need one code. The operands of a block are a table of vectors, L: the angles, the cosines and
@@ -36,26 +36,25 @@ from circuits.engines.instructions import (
     WORD,
 )
 from circuits.engines.numba_kernels_gates import accumulate
+from circuits.engines.numba_kernels_lanes import transpose, vgather, vscatter
 from circuits.engines.numba_simd import (
     compiled,
     fma,
     fms,
+    inlined,
     vadd,
-    vevens,
     vfill,
     vlen,
     vload,
     vmul,
-    vodds,
     vpick,
+    vreaches,
     vround,
     vsplat,
     vstore,
     vsub,
     vsum,
     vzero,
-    vzip_high,
-    vzip_low,
 )
 
 LARGE = 8192.0
@@ -67,7 +66,7 @@ Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 # -- operands --------------------------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def _sine_cosine(L: Array, x: Array) -> Array:
     """Sine and cosine for |x| < LARGE (S. Moshier, Cephes library, 1989).
 
@@ -104,33 +103,95 @@ def _sine_cosine(L: Array, x: Array) -> Array:
     return sine, vpick(turned, vsub(zero, cosine), cosine)
 
 
+@inlined
+def _cosine_sine(x: Array, L: Array, scratch: Array) -> Array:
+    """Cosine and sine of half the angles in the lanes of x; ``scratch`` is room for three."""
+    V = vlen(L)
+    sine, cosine = _sine_cosine(L, vmul(vfill(L, 0.5), x))
+    if vreaches(x, vfill(L, LARGE)):  # so does what is not a number
+        vstore(scratch, 0, x)
+        vstore(scratch, V, cosine)
+        vstore(scratch, 2 * V, sine)
+        for lane in range(V):
+            angle = scratch[lane]
+            if not abs(angle) < LARGE:
+                scratch[V + lane] = math.cos(0.5 * angle)
+                scratch[2 * V + lane] = math.sin(0.5 * angle)
+        cosine, sine = vload(scratch, V), vload(scratch, 2 * V)
+    return cosine, sine
+
+
+@compiled
+def mark_varying(angles: Array, columns: Array, ops: Array, items: Array, marks: Array) -> bool:
+    """Mark with 1 what differs between samples; return whether anything does.
+
+    Marked are slots, then the columns as a whole, then instructions. The others' part of a block's
+    tables is the same for all blocks.
+    """
+    slots = angles.shape[1]
+    for at in range(slots + 1 + ops.shape[0]):
+        marks[at] = 0.0
+    if angles.shape[0] == 1 and columns.shape[0] == 1:
+        return False
+    marks[slots] = columns.shape[0] > 1
+    for sample in range(1, angles.shape[0]):
+        for s in range(slots):
+            if angles[sample, s] != angles[0, s]:  # so does what is not a number
+                marks[s] = 1.0
+    for i in range(ops.shape[0]):
+        kind, first, last = ops[i, KIND], ops[i, FIRST], ops[i, LAST]
+        if kind in (TABLE, DENSE):
+            first, last = last, last + 1
+        elif kind in (EXCHANGE, RUN):
+            last = first
+        for e in range(first, last, 3):
+            if items[e] != CONSTANT and marks[slots if items[e] == COLUMN else items[e + 1]] > 0:
+                marks[slots + 1 + i] = 1.0
+    return True
+
+
 @compiled
 def fill_operands(
-    angles: Array, columns: Array, sample: int, wide: int, batch: int, L: Array
+    angles: Array,
+    columns: Array,
+    sample: int,
+    lanes: int,
+    L: Array,
+    marks: Array,
+    mark: float,
+    scratch: Array,
 ) -> None:
-    """Make the table L of the block from ``sample`` on; lanes beyond the batch repeat the last."""
+    """Make the entries with a mark of the table L, for ``lanes`` samples from ``sample`` on.
+
+    Lanes beyond these repeat the last. Where all lanes are equal, the vectors that sines and
+    cosines are computed of are of slots.
+    """
     V, slots, width = vlen(L), angles.shape[1], columns.shape[1]
-    for s in range(slots):
-        if wide and angles.shape[0] > 1:
-            for lane in range(V):
-                L[s * V + lane] = angles[min(sample + lane, batch - 1), s]
-        else:
-            vstore(L, s * V, vsplat(angles[sample if angles.shape[0] > 1 else 0, s]))
-    for s in range(slots):
-        sine, cosine = _sine_cosine(L, vmul(vfill(L, 0.5), vload(L, s * V)))
-        vstore(L, (slots + s) * V, cosine)
-        vstore(L, (2 * slots + s) * V, sine)
-    for at in range(slots * V):
-        if not abs(L[at]) < LARGE:  # not a number comes here too
-            L[at + slots * V] = math.cos(0.5 * L[at])
-            L[at + 2 * slots * V] = math.sin(0.5 * L[at])
-    for s in range(width):
-        at = (3 * slots + s) * V
-        if wide and columns.shape[0] > 1:
-            for lane in range(V):
-                L[at + lane] = columns[min(sample + lane, batch - 1), s]
-        else:
-            vstore(L, at, vsplat(columns[sample if columns.shape[0] > 1 else 0, s]))
+    apart = lanes > 1 and angles.shape[0] > 1
+    start = sample * slots if angles.shape[0] > 1 else 0
+    for s in range(0, slots, 1 if apart else V):
+        if apart and marks[s] != mark:
+            continue
+        some = lanes if apart else min(V, slots - s)
+        x = vgather(angles, start + s, slots if apart else 1, some)
+        cosine, sine = _cosine_sine(x, L, scratch)
+        if apart:
+            vstore(L, s * V, x)
+            vstore(L, (slots + s) * V, cosine)
+            vstore(L, (2 * slots + s) * V, sine)
+            continue
+        vstore(scratch, 0, x)
+        vstore(scratch, V, cosine)
+        vstore(scratch, 2 * V, sine)
+        for i in range(some):
+            if marks[s + i] == mark:
+                vstore(L, (s + i) * V, vsplat(scratch[i]))
+                vstore(L, (slots + s + i) * V, vsplat(scratch[V + i]))
+                vstore(L, (2 * slots + s + i) * V, vsplat(scratch[2 * V + i]))
+    if marks[slots] == mark:
+        step = width if columns.shape[0] > 1 else 0
+        for s in range(width):
+            vstore(L, (3 * slots + s) * V, vgather(columns, sample * step + s, step, lanes))
 
 
 # -- coefficients ----------------------------------------------------------------------------------
@@ -168,7 +229,7 @@ def _quaternion_product(p: Array, q: Array) -> Array:
     )
 
 
-@compiled
+@inlined
 def _prepare_turn(
     ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
 ) -> None:
@@ -266,11 +327,21 @@ def _prepare_matrix(
 
 @compiled
 def prepare(
-    ops: Array, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
+    ops: Array,
+    items: Array,
+    fixed: Array,
+    numbers: Array,
+    L: Array,
+    C: Array,
+    slots: int,
+    marks: Array,
+    mark: float,
 ) -> None:
-    """Make the coefficients of all instructions."""
+    """Make the coefficients of the instructions with a mark."""
     for i in range(ops.shape[0]):
         kind = ops[i, KIND]
+        if marks[slots + 1 + i] != mark:
+            continue
         if kind in (TURN, LANE_TURN):
             _prepare_turn(ops, i, items, fixed, numbers, L, C, slots)
         elif kind in (WORD, PHASE, MEMBER):
@@ -301,7 +372,7 @@ def _turned_back(q: Array, e: Array) -> Array:
     )
 
 
-@compiled
+@inlined
 def _finish_turn(
     ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int
 ) -> None:
@@ -366,114 +437,19 @@ def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, s
 
 
 @compiled
-def store_results(G: Array, sample: int, wide: int, batch: int, out: Array) -> None:
-    """Write the table G of gradients: sums over lanes, or one sample a lane."""
-    V = vlen(G)
-    for column in range(out.shape[1]):
-        if wide:
-            for lane in range(min(V, batch - sample)):
-                out[sample + lane, column] = G[column * V + lane]
-        else:
-            out[sample, column] = vsum(vload(G, column * V))
+def store_results(G: Array, sample: int, wide: int, lanes: int, out: Array) -> None:
+    """Write the table G of gradients: sums over lanes, or one sample a lane.
 
-
-# -- states in and out -----------------------------------------------------------------------------
-
-
-@compiled
-def image(row: int, order: Array) -> int:
-    """Row of the state that row ``row`` of a tile stands for: a linear map over GF(2)."""
-    return order[row & 63] ^ order[64 + (row >> 6)]
-
-
-@compiled
-def load_rows(
-    states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
-) -> None:
-    """Read a tile of a state, real and imaginary parts in turn in memory.
-
-    Samples take the states in turn where there are fewer of these.
+    Squares of it are transposed, of which the last may overlap the one before.
     """
-    V = vlen(b)
-    if wide:
-        for lane in range(V):
-            source = min(sample + lane, batch - 1) % states.shape[0]
-            for row in range(1 << k):
-                o, q = 2 * V * row + lane, 2 * image(row, order)
-                b[o] = states[source, q]
-                b[o + V] = states[source, q + 1]
-        return
-    one = states[sample % states.shape[0]]
-    for row in range(1 << k):
-        o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
-        x, y = vload(one, q), vload(one, q + V)
-        vstore(b, o, vevens(x, y))
-        vstore(b, o + V, vodds(x, y))
-
-
-@compiled
-def is_zero_state(state: Array) -> bool:
-    """Whether a state is a multiple of |0...0>; what is not a number is not zero."""
-    others = 0
-    for at in range(2, state.shape[0]):
-        others |= state[at] != 0.0
-    return others == 0
-
-
-@compiled
-def load_zero_state(state: Array, wide: int, b: Array, k: int) -> None:
-    """Make a tile of a multiple of |0...0>: row 0 of a tile is row 0 of the state."""
-    V = vlen(b)
-    zero_rows(b, k)
-    for lane in range(V if wide else 1):
-        b[lane] = state[0]
-        b[V + lane] = state[1]
-
-
-@compiled
-def store_rows(
-    states: Array, sample: int, wide: int, batch: int, b: Array, k: int, base: int, order: Array
-) -> None:
-    """Write a tile of a state."""
-    V = vlen(b)
-    if wide:
-        for lane in range(min(V, batch - sample)):
-            for row in range(1 << k):
-                o, q = 2 * V * row + lane, 2 * image(row, order)
-                states[sample + lane, q] = b[o]
-                states[sample + lane, q + 1] = b[o + V]
-        return
-    one = states[sample]
-    for row in range(1 << k):
-        o, q = 2 * V * row, 2 * V * (base ^ image(row, order))
-        x, y = vload(b, o), vload(b, o + V)
-        vstore(one, q, vzip_low(x, y))
-        vstore(one, q + V, vzip_high(x, y))
-
-
-@compiled
-def multiply_rows(b: Array, k: int, re: Array, im: Array) -> None:
-    """Multiply a tile by a phase."""
-    V = vlen(b)
-    for o in range(0, (2 * V) << k, 2 * V):
-        x, y = vload(b, o), vload(b, o + V)
-        vstore(b, o, fms(im, y, vmul(re, x)))
-        vstore(b, o + V, fma(im, x, vmul(re, y)))
-
-
-@compiled
-def zero_rows(b: Array, k: int) -> None:
-    """Set a tile to zero."""
-    V = vlen(b)
-    for o in range(0, (2 * V) << k, V):
-        vstore(b, o, vzero(b))
-
-
-@compiled
-def imaginary_dot(b: Array, c: Array, k: int) -> Array:
-    """Im <c|b> of a tile, by lane."""
-    V, total = vlen(b), vzero(b)
-    for o in range(0, (2 * V) << k, 2 * V):
-        x, y, r, s = vload(b, o), vload(b, o + V), vload(c, o), vload(c, o + V)
-        total = fms(s, x, fma(r, y, total))
-    return total
+    V, width = vlen(G), out.shape[1]
+    if not wide:
+        for column in range(width):
+            out[sample, column] = vsum(vload(G, column * V))
+    elif width < V:
+        for column in range(width):
+            vscatter(out, sample * width + column, width, lanes, vload(G, column * V))
+    else:
+        for column in range(0, width, V):
+            at = min(column, width - V)
+            transpose(G, at * V, V, V, out, sample * width + at, width, lanes)

@@ -24,7 +24,7 @@ from circuits.engines.instructions import (
     WORD_BASE,
     WORD_MASK,
 )
-from circuits.engines.numba_kernels_gates import row_at
+from circuits.engines.numba_kernels_gates import near_row, row_at
 from circuits.engines.numba_simd import (
     compiled,
     fma,
@@ -41,6 +41,9 @@ from circuits.engines.numba_simd import (
 
 BLOCK = 64
 """Rows of a transform."""
+
+FEW = 2
+"""Words of a group up to which each is taken by itself: a transform costs as much as five."""
 
 Array = Any  # NumPy's arrays, and in compiled code vectors and integers
 
@@ -94,6 +97,30 @@ def _add_flat(b: Array, k: int, flip: int, lanes: int, odd: int) -> Array:
 
 
 @compiled
+def _add_signed(b: Array, k: int, flip: int, lanes: int, odd: int, mask: int) -> Array:
+    """Sum of the products of all rows, each with the sign of its parity under ``mask``."""
+    pivot = mask & -mask
+    sums = (vzero(b), vzero(b))
+    for p in range(1 << (k - 1)):
+        row = near_row(p, pivot, mask, p - p)
+        sums = (
+            vadd(sums[0], _row_product(b, row, flip, lanes, odd)),
+            vadd(sums[1], _row_product(b, row ^ pivot, flip, lanes, odd)),
+        )
+    return vsub(sums[0], sums[1])
+
+
+@compiled
+def _row_product(b: Array, row: int, flip: int, lanes: int, odd: int) -> Array:
+    V = vlen(b)
+    o, q = 2 * V * row, 2 * V * (row ^ flip)
+    u, v = vload(b, q), vload(b, q + V)
+    if lanes:
+        u, v = vflip(u, lanes), vflip(v, lanes)
+    return _product(odd, vload(b, o), vload(b, o + V), u, v)
+
+
+@compiled
 def measure_words(
     b: Array, k: int, groups: Array, words: Array, base: int, sums: Array, scratch: Array
 ) -> None:
@@ -108,13 +135,19 @@ def measure_words(
                 signed = vsub(vzero(b), total) if _is_negative(words, t, 0, base) else total
                 vstore(sums, t * V, vadd(vload(sums, t * V), signed))
             continue
+        if last - first <= FEW:
+            for t in range(first, last):
+                mask = words[t, WORD_MASK]
+                if mask:
+                    d = _add_signed(b, k, flip, lanes, odd, mask)
+                else:
+                    d = _add_flat(b, k, flip, lanes, odd)
+                d = vsub(vzero(b), d) if _is_negative(words, t, 0, base) else d
+                vstore(sums, t * V, vadd(vload(sums, t * V), d))
+            continue
         for start in range(0, 1 << k, 1 << low):
             for i in range(1 << low):
-                o, q = 2 * V * (start + i), 2 * V * ((start + i) ^ flip)
-                u, v = vload(b, q), vload(b, q + V)
-                if lanes:
-                    u, v = vflip(u, lanes), vflip(v, lanes)
-                vstore(scratch, i * V, _product(odd, vload(b, o), vload(b, o + V), u, v))
+                vstore(scratch, i * V, _row_product(b, start + i, flip, lanes, odd))
             _transform(scratch, 1 << low)
             for t in range(first, last):
                 d = vload(scratch, (words[t, WORD_MASK] & ((1 << low) - 1)) * V)
@@ -156,6 +189,20 @@ def _add_row(c: Array, o: int, odd: int, d: Array, u: Array, v: Array) -> None:
 
 
 @compiled
+def _start_signed(
+    b: Array, c: Array, k: int, flip: int, lanes: int, odd: int, mask: int, f: Array
+) -> None:
+    """Add f P psi to lambda for one word, whose sign is the parity of the row under ``mask``."""
+    V, minus = vlen(b), vsub(vzero(c), f)
+    for row in range(1 << k):
+        q = 2 * V * (row ^ flip)
+        u, v = vload(b, q), vload(b, q + V)
+        if lanes:
+            u, v = vflip(u, lanes), vflip(v, lanes)
+        _add_row(c, 2 * V * row, odd, minus if popcount(row & mask) & 1 else f, u, v)
+
+
+@compiled
 def start_words(
     b: Array,
     c: Array,
@@ -186,6 +233,12 @@ def start_words(
                     q = 2 * V * (row ^ flip)
                     u, v = vflip(vload(b, q), lanes), vflip(vload(b, q + V), lanes)
                     _add_row(c, 2 * V * row, odd, d, u, v)
+            continue
+        if last - first <= FEW:
+            for t in range(first, last):
+                f = vload(factors, t * V)
+                f = vsub(vzero(c), f) if _is_negative(words, t, 0, base) else f
+                _start_signed(b, c, k, flip, lanes, odd, words[t, WORD_MASK], f)
             continue
         for start in range(0, 1 << k, 1 << low):
             if start == 0 or groups[g, GROUP_WIDE]:

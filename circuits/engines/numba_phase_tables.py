@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from circuits.plan.linear import reduced
+
 MOST_COORDINATES = 6
 """Of a table: 64 entries, with their sums 12 KiB for vectors of 64 bytes."""
 
@@ -66,13 +68,35 @@ class PhaseTable:
         self.records.append((needed, member.op, spelled[0], *tests))
         return True
 
-    def steps(self, rows_log: int) -> list[int]:
-        """Return how the index changes where a row number grows by one, by its trailing ones."""
-        steps, step = [], 0
-        for bit in range(rows_log):
-            step ^= sum(((mask >> bit) & 1) << c for c, mask in enumerate(self.coordinates))
-            steps.append(step)
-        return steps
+
+def row_steps(tables: Sequence[Sequence[int]], rows_log: int) -> list[int]:
+    """Return how to visit all rows, those with the same index of the second table together.
+
+    First how many follow each other. Then by how the row and both indices change from one to the
+    next, by the ones that its number ends in.
+
+    Args:
+        tables: coordinates of one table or two.
+        rows_log: log2 of the rows.
+    """
+    first, second = (*tables, ())[:2]
+    pivots = {pivot: mask for pivot, mask, _ in reduced([(mask, 0) for mask in second])}
+    basis = []
+    for bit in [1 << k for k in range(rows_log)]:
+        if bit not in pivots:
+            basis.append(bit | sum([pivot for pivot, mask in pivots.items() if mask & bit]))
+    # What is added up by the first index waits for the row before, if that has the same.
+    basis.sort(key=lambda row: _index(row, first) == 0)
+    steps, row = [1 << len(basis)], 0
+    for vector in [*basis, *pivots]:
+        row ^= vector
+        steps += [row, _index(row, first), _index(row, second)]
+    return [*steps, 0, 0, 0]
+
+
+def _index(row: int, coordinates: Sequence[int]) -> int:
+    """Return the parities of a row as an index."""
+    return sum([((row & mask).bit_count() & 1) << c for c, mask in enumerate(coordinates)])
 
 
 def _spell(mask: int, echelon: list[tuple[int, int, int]], coordinates: list[int]) -> int:

@@ -24,7 +24,7 @@ from circuits.engines.numba_columns import (
 from circuits.engines.numba_first_turns import commuting_turns, grown_turns
 from circuits.engines.numba_instructions import Integers, Place
 from circuits.engines.numba_kernels_packing import packed
-from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
+from circuits.engines.numba_observables import Part, PlacedTerms, place_terms
 from circuits.engines.numba_schedule import Schedule, Scheduler, wanted_ops
 from circuits.engines.numba_simd import VECTOR_BYTES
 from circuits.engines.numba_stages import (
@@ -34,8 +34,10 @@ from circuits.engines.numba_stages import (
     lay_out_stages,
     place_in_stages,
     reverse_passes,
+    tile_order,
 )
 from circuits.plan.blocks import Matrix
+from circuits.plan.euler import split_turns
 from circuits.plan.fusion import fuse
 from circuits.plan.ranges import as_slice
 from circuits.plan.steps import ComplexArray, Plan, RealArray
@@ -45,6 +47,9 @@ from circuits.plan.words import Words, words_of
 Real = np.dtype[np.floating[Any]]
 WIDE_QUBITS = 10
 """Batches of circuits up to this width have samples in the lanes: their tiles fit the L2 cache."""
+
+SPLIT_ROWS_LOG = 7
+"""Tiles from which on the tables of a layer's phases take less than what they save."""
 
 _APART = 64
 """Numbers between the parts of a workspace, so that they fall into different cache sets."""
@@ -67,7 +72,8 @@ class Layout:
         wide: whether lanes are samples.
         rows_log: log2 of the rows of a tile.
         lanes: of a vector.
-        orders: rows of the state that a tile's rows are, at the start and at the end.
+        orders: rows of the state that a tile's rows are, at the start and at the end; with samples
+            in the lanes rows of the tile that the state's are.
         variants: instructions without the environments that a call does not want, and where the
             reverse sweep stops.
         shapes: observables in this layout.
@@ -177,10 +183,12 @@ class Program:
         start = [Place(1 << q, 1 << q) for q in range(bits)]
         start += [Place(flip=1 << (q - bits), mask=1 << (q - bits)) for q in range(bits, n)]
         scheduler = Scheduler(self.fused, self.columns, start, lanes, runs=True)
-        scheduler.add_all(self.fused.blocks)
+        blocks = self.fused.blocks
+        scheduler.add_all(split_turns(blocks) if n - bits >= SPLIT_ROWS_LOG else blocks)
         scheduler.lanes_home(self.fused.wires, bits)
         schedule = scheduler.finish(dtype, self.fused.wires)
-        orders = np.array([row_order(start[bits:]), row_order(schedule.places[bits:])])
+        order = tile_rows if wide else row_order
+        orders = np.array([order(start[bits:]), order(schedule.places[bits:])])
         return Layout(schedule, wide, n - bits, lanes, orders)
 
     @cached_property
@@ -327,7 +335,9 @@ class Program:
         slots, tile = self.plan.num_slots, 2 << layout.rows_log
         results = 1 + slots + self.columns.out_width
         operands = 3 * slots + self.columns.width
+        marks = -(-(slots + 1 + len(layout.schedule.ops)) // layout.lanes)
         parts = [tile, tile, operands, coefficients, environments, results, shape.atoms, scratch]
+        parts.append(marks)
         call, at = np.zeros(drivers.NUMBERS, np.int64), 0
         for k, vectors in enumerate(parts, start=drivers.AT_LAMBDA - 1):
             call[k] = at
@@ -379,6 +389,9 @@ def row_order(places: Sequence[Place]) -> Integers:
         sum(((place.mask >> bit) & 1) << q for q, place in enumerate(places))
         for bit in range(len(places))
     ]
-    high = np.arange(1 << max(len(places) - 6, 0), dtype=np.int64)
-    low = joined(np.arange(64, dtype=np.int64), columns[:6])
-    return np.concatenate([low, joined(high, columns[6:])])
+    return tile_order(columns)
+
+
+def tile_rows(places: Sequence[Place]) -> Integers:
+    """Return the rows of a tile that the state's rows are: the inverse of ``row_order``."""
+    return tile_order([place.flip for place in places])

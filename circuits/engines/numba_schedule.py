@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +14,14 @@ from circuits.engines import instructions as gates
 from circuits.engines.base import Wanted
 from circuits.engines.numba_columns import Columns
 from circuits.engines.numba_instructions import WORD_SIGNS, Integers, Place, Writer
-from circuits.engines.numba_phase_tables import MOST_CONDITIONS, Member, PhaseTable, phase_tables
+from circuits.engines.numba_phase_tables import (
+    MOST_CONDITIONS,
+    Member,
+    PhaseTable,
+    phase_tables,
+    row_steps,
+)
+from circuits.engines.numba_word_pairs import pair_words
 from circuits.plan.blocks import (
     Block,
     Constant,
@@ -122,6 +129,7 @@ class Scheduler(Writer):
 
     def add_all(self, blocks: Iterable[Block]) -> None:
         """Write the instructions of blocks, where there are runs with phases put together."""
+        start = len(self.ops)
         blocks = gathered(blocks) if self.runs else blocks
         for is_phase, some in groupby(blocks, lambda block: isinstance(block, Phase)):
             if is_phase and self.runs:
@@ -129,6 +137,8 @@ class Scheduler(Writer):
             else:
                 for block in some:
                     self.add(block)
+        if self.runs:
+            pair_words(self.ops, self.items, start)
 
     def add(self, block: Block) -> None:
         """Write the instructions of a block."""
@@ -227,11 +237,10 @@ class Scheduler(Writer):
             self.items += [number for record in table.records for number in record]
             bounds.append(len(self.items))
         ranks = [len(table.coordinates) for table in pair]
-        rows = [p.mask for p in self.places if p.mask]
-        steps = [table.steps(len(rows)) for table in pair]
         if len(pair) == 1:
-            ranks, steps, bounds = [*ranks, 0], [*steps, [0] * len(rows)], [*bounds, bounds[-1]]
-        self.items += [number for both in zip(*steps, strict=True) for number in both] + [0, 0]
+            ranks, bounds = [*ranks, 0], [*bounds, bounds[-1]]
+        rows_log = len([p for p in self.places if p.mask])
+        self.items += row_steps([table.coordinates for table in pair], rows_log)
         self.scratch = max(self.scratch, sum([3 << rank for rank in ranks]))
         self._write(
             gates.RUN,
@@ -337,11 +346,11 @@ class Scheduler(Writer):
         """Change flips and masks, in the rows or in the lanes; between these, move data."""
         control, target = self.places[block.control], self.places[block.target]
         if control.mask and target.mask:
-            control = replace(control, flip=control.flip ^ target.flip)
-            target = replace(target, mask=target.mask ^ control.mask)
+            control = control._replace(flip=control.flip ^ target.flip)
+            target = target._replace(mask=target.mask ^ control.mask)
         elif control.signs and target.signs:
-            control = replace(control, lanes=control.lanes ^ target.lanes)
-            target = replace(target, signs=target.signs ^ control.signs)
+            control = control._replace(lanes=control.lanes ^ target.lanes)
+            target = target._replace(signs=target.signs ^ control.signs)
         else:
             self._moved_cx(block)
         self.places[block.control], self.places[block.target] = control, target

@@ -45,7 +45,10 @@ def _cache_folder() -> str:
 
 
 _FOLDER = _cache_folder()
-_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+"""Without ``_nrt``, Numba counts references to arrays around every call: atomic instructions, for
+each of which the CPU waits until all that it stored is written. Python holds the arrays anyway; a
+kernel cannot make one."""
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -294,6 +297,22 @@ def vpick(typingctx: Any, test: Any, a: Any, b: Any) -> Any:
         return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
 
     return a(a, a, a), gen
+
+
+@intrinsic
+def vreaches(typingctx: Any, a: Any, limit: Any) -> Any:
+    """Whether |a| < limit fails in any lane, as it does for what is not a number."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind, bits = _llvm(a), ir.IntType(a.count)
+        name = f"llvm.fabs.v{a.count}f{a.element.bitwidth}"
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind]), name
+        )
+        tests = builder.fcmp_unordered(">=", builder.call(function, args[:1]), args[1])
+        return builder.icmp_unsigned("!=", builder.bitcast(tests, bits), ir.Constant(bits, 0))
+
+    return types.boolean(a, a), gen
 
 
 @intrinsic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,7 @@ from circuits.engines.numba_instructions import Integers, Place
 from circuits.engines.numba_observables import Part, PlacedTerms, joined, place_terms
 from circuits.engines.numba_schedule import Schedule, Scheduler
 from circuits.plan.blocks import Fused
+from circuits.plan.euler import split_turns
 from circuits.plan.linear import reduced
 from circuits.plan.stages import narrowed, next_stage
 from circuits.plan.words import Words
@@ -164,6 +165,7 @@ def lay_out_stages(
     fused: Fused, columns: Columns, dtype: np.dtype[Any], lanes: int
 ) -> StagedLayout:
     """Return a program in stages, for the CPU's tiles."""
+    fused = replace(fused, blocks=tuple(split_turns(fused.blocks)))
     scheduler = Scheduler(fused, columns, [], lanes, runs=True)
     return staged_layout(fused, scheduler, dtype, TILE_ROWS_LOG, LOW_ROWS)
 

@@ -49,13 +49,13 @@ def gathered(blocks: Iterable[Block]) -> list[Block]:
 
 def across(phase: Phase, block: Block) -> Phase | None:
     """Return the phase that does the same on the other side of a block, or None."""
-    controls = [wire for wire, _ in phase.controls]
+    controls = [wire for wire, _ in phase.controls] if phase.controls else []
     z = phase.z_mask
     if isinstance(block, Cx):
         signs = (z >> block.target) & 1
         if block.target in controls or (signs and block.control in controls):
             return None
-        return phase._replace(z_mask=z ^ signs << block.control)
+        return phase._replace(z_mask=z ^ 1 << block.control) if signs else phase
     if isinstance(block, Word):
         even = (z & block.x_mask).bit_count() % 2 == 0
         return phase if even and not any((block.x_mask >> w) & 1 for w in controls) else None

@@ -13,7 +13,13 @@ import pytest
 
 from autodiff.backends.numpy_backend import NumpyBackend
 from circuits import Circuit, Input, Parameter, Z
-from circuits.engines.numba_buffers import MOST_BUFFERS, MOST_BYTES, SMALLEST, ResultBuffers
+from circuits.engines.numba_buffers import (
+    MOST_BUFFERS,
+    MOST_BYTES,
+    SMALLEST,
+    ResultBuffers,
+    aligned,
+)
 from circuits.engines.numba_cpu import NumbaEngine
 
 REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
@@ -23,6 +29,24 @@ SHAPE = (4, SMALLEST // 64)  # 1 MiB of complex numbers
 def address(array: np.ndarray[Any, Any]) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rooms_start_at_lines_of_the_cache(dtype: Any) -> None:
+    held = [aligned((3, size), np.dtype(dtype)) for size in (1, 7, 100, 1 << 15)]
+    assert [address(array) % 64 for array in held] == [0] * 4
+    assert [array.shape for array in held] == [(3, 1), (3, 7), (3, 100), (3, 1 << 15)]
+    for array in held:
+        array[...] = array.size
+    for array in held:  # none lies in another's memory
+        assert (array == array.size).all()
+
+
+def test_an_engine_works_in_rooms_that_do() -> None:
+    engine = NumbaEngine()
+    rooms = [engine._workspace(1, size, REAL) for size in (1000, 5000)]
+    assert [address(room) % 64 for room in rooms] == [0, 0]
+    assert address(engine._states_between(1 << 17, REAL)) % 64 == 0
 
 
 def test_memory_is_used_again_for_results_of_the_same_size() -> None:

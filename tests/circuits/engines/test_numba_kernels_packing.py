@@ -8,18 +8,24 @@ import numpy as np
 import pytest
 
 from circuits.engines.numba_kernels_packing import PART, packed, part, part_planes, part_rows
-from circuits.engines.numba_simd import compiled_driver
+from circuits.engines.numba_simd import compiled, compiled_driver
 
 FIRST = np.array([7, -8, 9])
+
+
+@compiled
+def _copy(source: Any, out: Any) -> None:
+    for i in range(out.size):
+        out.flat[i] = source.flat[i]
 
 
 @compiled_driver
 def copied(room: Any, line: Any, rows: Any, planes: Any, reals: Any) -> None:
     """Copy the parts of a packed array."""
-    line[:] = part(room, len(FIRST), room)
-    rows[:] = part_rows(room, len(FIRST) + PART, room)
-    reals[:] = part(room, len(FIRST) + 2 * PART, reals)
-    planes[:] = part_planes(room, len(FIRST) + 3 * PART, room)
+    _copy(part(room, len(FIRST), room), line)
+    _copy(part_rows(room, len(FIRST) + PART, room), rows)
+    _copy(part(room, len(FIRST) + 2 * PART, reals), reals)
+    _copy(part_planes(room, len(FIRST) + 3 * PART, room), planes)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,24 +6,35 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import rotations
 
-from circuits.engines.numba_kernels_tables import fill_operands, image
+from circuits.engines import instructions as gates
+from circuits.engines.numba_kernels_tables import fill_operands, mark_varying
+from circuits.engines.numba_program import Program
 from circuits.engines.numba_simd import VECTOR_BYTES, compiled_driver
-from circuits.engines.numba_stages import tile_order
+from circuits.plan.steps import Plan, Step, Structure
 
 
 @compiled_driver
-def operands(angles: Any, columns: Any, wide: int, L: Any) -> None:
+def operands(angles: Any, columns: Any, lanes: int, L: Any, marks: Any, scratch: Any) -> None:
+    """Make the entries without a mark."""
+    none = L.dtype.type(0)
+    fill_operands(angles, columns, lanes - lanes, lanes, L, marks, none, scratch)
+
+
+@compiled_driver
+def marked(angles: Any, columns: Any, ops: Any, items: Any, marks: Any) -> bool:
     """Call the compiled function."""
-    fill_operands(angles, columns, wide - wide, wide, angles.shape[0], L)
+    return mark_varying(angles, columns, ops, items, marks)
 
 
-def tables(angles: np.ndarray[Any, Any], wide: int) -> np.ndarray[Any, Any]:
+def tables(angles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Angles, cosines and sines of halves, then two columns, a vector each."""
     lanes = VECTOR_BYTES // angles.itemsize
     columns = np.arange(2.0 * len(angles)).reshape(-1, 2).astype(angles.dtype)
     L = np.full((3 * angles.shape[1] + 2) * lanes, np.nan, angles.dtype)
-    operands(angles, columns, np.int64(wide), L)
+    marks = np.zeros(angles.shape[1] + 1, angles.dtype)
+    operands(angles, columns, min(len(angles), lanes), L, marks, np.empty(3 * lanes, L.dtype))
     return L.reshape(-1, lanes)
 
 
@@ -31,7 +42,7 @@ def tables(angles: np.ndarray[Any, Any], wide: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sines_and_cosines(dtype: type[np.floating], scale: float) -> None:
     angles = (scale * np.random.default_rng(0).normal(size=(1, 500))).astype(dtype)
-    found = tables(angles, 0)
+    found = tables(angles)
     exact = angles[0].astype(np.float64)
     tolerance = 2e-15 if dtype is np.float64 else 2e-7
     for lane in found.T:
@@ -44,21 +55,64 @@ def test_sines_and_cosines(dtype: type[np.floating], scale: float) -> None:
 def test_what_is_no_angle_gives_nan_in_its_lane_only(bad: float) -> None:
     angles = np.full((4, 1), 0.5)
     angles[2] = bad
-    found = tables(angles, 1)
+    found = tables(angles)
     assert np.isnan(found[1:3, 2]).all()
     assert np.isfinite(np.delete(found[1:3], 2, axis=1)).all()
 
 
 def test_lanes_are_samples_and_the_last_one_repeats() -> None:
-    found = tables(np.array([[0.1], [0.2], [0.3]]), 1)
+    found = tables(np.array([[0.1], [0.2], [0.3]]))
     repeats = found.shape[1] - 2
     np.testing.assert_array_equal(found[0], [0.1, 0.2, *[0.3] * repeats])
     np.testing.assert_array_equal(found[3:], [[0, 2, *[4] * repeats], [1, 3, *[5] * repeats]])
 
 
-def test_rows_follow_their_columns() -> None:
-    columns = [1 << k for k in (3, 0, 7, 1, 2, 6, 4, 5)]
-    order = tile_order(columns)
-    for row in (0, 1, 77, 255):
-        wanted = sum(c for k, c in enumerate(columns) if (row >> k) & 1)
-        assert image.py_func(row, order) == wanted
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("slots", [1, 5, 8, 21])
+def test_entries_with_another_mark_stay(dtype: type[np.floating], slots: int) -> None:
+    angles = np.random.default_rng(0).normal(size=(3, slots)).astype(dtype)
+    lanes = VECTOR_BYTES // angles.itemsize
+    marks = (np.arange(slots + 1) % 3 == 1).astype(dtype)
+    for used in (1, 3):
+        L = np.full((3 * slots + 2, lanes), np.nan, dtype)
+        operands(angles, angles[:, :2], used, L.reshape(-1), marks, np.empty(3 * lanes, dtype))
+        written = np.isfinite(L).all(axis=1)
+        assert written[: 3 * slots].reshape(3, slots).tolist() == [(marks[:-1] == 0).tolist()] * 3
+        assert written[3 * slots :].all() == (marks[-1] == 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_differs_in_any_one_sample_is_marked(dtype: type[np.floating]) -> None:
+    slots, batch = 19, 13
+    plan, shared = rotations(5, slots), np.zeros((1, 2), dtype)
+    schedule = Program(plan).shape(batch, np.dtype(dtype), None).layout.schedule
+    readers = np.zeros((slots, len(schedule.ops)), bool)
+    for i, read in enumerate(schedule.slots):
+        readers[list(read), i] = schedule.ops[i, gates.KIND] != gates.RUN
+    assert readers.any(axis=1).all()
+    for sample in range(batch):
+        for slot in range(slots):
+            angles = np.full((batch, slots), 0.5, dtype)
+            angles[sample, slot] = np.nextafter(angles[0, 0], dtype(1))
+            marks = np.full(slots + 1 + len(schedule.ops), np.nan, dtype)
+            assert marked(angles, shared, schedule.ops, schedule.items, marks)
+            assert np.flatnonzero(marks[: slots + 1]).tolist() == [slot]
+            assert marks[slots + 1 :].tolist() == readers[slot].tolist()
+
+
+def test_what_is_not_a_number_differs() -> None:
+    angles, columns, ops = np.full((2, 1), np.nan), np.zeros((1, 2)), np.zeros((0, 19), np.int64)
+    marks = np.zeros(2)
+    assert marked(angles, columns, ops, np.zeros(1, np.int64), marks)
+    assert marks.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_columns_differ_as_a_whole(rows: int) -> None:
+    plan = Plan(1, (Step(Structure.DENSE, (0,), source=0),), 1, num_matrices=1)
+    schedule = Program(plan).shape(4, np.dtype(np.float64), None).layout.schedule
+    marks = np.full(2 + len(schedule.ops), np.nan)
+    columns = np.ones((rows, 10))
+    found = marked(np.zeros((1, 1)), columns, schedule.ops, schedule.items, marks)
+    assert found == (rows > 1)
+    assert marks.tolist() == [0, *[float(rows > 1)] * (1 + len(schedule.ops))]

@@ -68,3 +68,37 @@ def test_agrees_with_reference_beyond_a_block_of_the_pauli_sums(
     expected = results(ReferenceEngine(), program)
     for got, want in zip(results(NumbaEngine(), program), expected, strict=True):
         conformance.assert_close(got, want, tolerance)
+
+
+@pytest.mark.parametrize("flip", [0, 0b10, 0b1000001])
+@pytest.mark.parametrize(("num_qubits", "batch"), [(2, 1), (7, 1), (7, 9), (14, 1)])
+def test_words_in_small_groups_are_as_in_large_ones(num_qubits: int, batch: int, flip: int) -> None:
+    """One word alone is summed by its sign, many of a flip by a transform; gradients likewise."""
+    rng, dim = np.random.default_rng(0), 1 << num_qubits
+    words = [PauliTerm(flip % dim, int(z)) for z in [0, *rng.integers(1, dim, 30)]]
+    plan = programs.rotations(num_qubits, 6)
+    program = random_program(Case(2, batch, np.complex128), plan=plan)
+    program = replace(program, state=programs.random_state(rng, batch, dim))
+    every = np.arange(len(words))
+    together = replace(
+        program,
+        terms=Terms(num_qubits, tuple(words), every, len(words)),
+        coefficients=np.ones((1, len(words))),
+        weights=np.ones((batch, len(words))),
+    )
+    found = results(NumbaEngine(), together)
+    assert len(words) > 4 * term_kernels.FEW
+    totals = [np.zeros_like(part) for part in found]
+    for t, word in enumerate(words):
+        alone = replace(
+            together,
+            terms=Terms(num_qubits, (word,), np.zeros(1, np.int64), 1),
+            coefficients=np.ones((1, 1)),
+            weights=np.ones((batch, 1)),
+        )
+        _, values, state, angles, _ = results(NumbaEngine(), alone)
+        conformance.assert_close(values[:, 0], found[1][:, t], 1e-12)
+        totals[2] += state
+        totals[3] += angles
+    conformance.assert_close(totals[2], found[2], 1e-11)
+    conformance.assert_close(totals[3], found[3], 1e-11)

@@ -11,6 +11,7 @@ from circuits.engines.numba_phase_tables import (
     Member,
     PhaseTable,
     phase_tables,
+    row_steps,
 )
 
 
@@ -37,8 +38,8 @@ def test_records_say_of_every_row_what_the_members_say(seed: int, rows_log: int)
     assert sorted(record[1] for t in found for record in t.records) == list(members)
     for table in found:
         assert len(table.coordinates) <= MOST_COORDINATES
-        index, steps = 0, table.steps(rows_log)
         for row in range(1 << rows_log):
+            index = sum(parity(row & mask) << c for c, mask in enumerate(table.coordinates))
             for needed, op, sign, *tests in table.records:
                 member = members[op]
                 assert parity(index & sign) == parity(row & member.sign)
@@ -46,8 +47,33 @@ def test_records_say_of_every_row_what_the_members_say(seed: int, rows_log: int)
                 tested = zip(tests[0::2], tests[1::2], strict=True)
                 assert all(parity(index & mask) == bit for mask, bit in tested) == holds
                 assert max(sign, *tests[0::2]) < 1 << needed <= 1 << len(table.coordinates)
-            ones = (row & ~(row + 1)).bit_count()
-            index ^= steps[ones] if ones < rows_log else 0
+
+
+@pytest.mark.parametrize("rows_log", [1, 4, 9])
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_visit_all_rows_and_keep_the_second_index(seed: int, rows_log: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = [table.coordinates for table in phase_tables(random_members(seed, rows_log))]
+    for tables in (found[:1], found[:2], [[int(rng.integers(1, 1 << rows_log))] * 2, []]):
+        together, *steps = row_steps(tables, rows_log)
+        assert len(steps) == 3 * (rows_log + 1)
+        at, visited = [0, 0, 0], []
+        for p in range(1 << rows_log):
+            visited.append(tuple(at))
+            ones = (p & ~(p + 1)).bit_count()
+            at = [a ^ step for a, step in zip(at, steps[3 * ones : 3 * ones + 3], strict=True)]
+        assert sorted(row for row, _, _ in visited) == list(range(1 << rows_log))
+        for row, *indices in visited:
+            for index, coordinates in zip(indices, [*tables, []], strict=False):
+                assert index == sum(parity(row & mask) << c for c, mask in enumerate(coordinates))
+        for first in range(0, 1 << rows_log, together):
+            assert len({second for _, _, second in visited[first : first + together]}) == 1
+
+
+def test_rows_with_the_same_first_index_do_not_follow_each_other() -> None:
+    """Each would wait for the sum of the one before."""
+    _, row, index, _, *_ = row_steps([[0b1000, 0b0100], [0b0010]], 4)
+    assert (row, index) == (0b0100, 0b10)
 
 
 def test_independent_parities_are_split_evenly() -> None:

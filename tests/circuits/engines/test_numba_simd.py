@@ -10,6 +10,7 @@ import pytest
 from circuits.engines import numba_simd as simd
 from circuits.engines.numba_simd import (
     atomic_add,
+    compiled,
     compiled_driver,
     fma,
     fms,
@@ -97,3 +98,26 @@ def test_setting_of_the_cache_folder_is_left_as_it_was() -> None:
     before = config.CACHE_DIR
     compiled_driver(lambda x: x)
     assert before == config.CACHE_DIR
+
+
+@compiled
+def _doubled(a: Any) -> None:
+    for start in range(0, a.shape[0], vlen(a)):
+        vstore(a, start, vadd(vload(a, start), vload(a, start)))
+
+
+@compiled_driver
+def calls_with_arrays(a: Any) -> None:
+    """Hand an array and a part of it to other compiled functions."""
+    _doubled(a)
+    _doubled(a[vlen(a) :])
+
+
+def test_kernels_count_no_references() -> None:
+    lanes = simd.VECTOR_BYTES // 8
+    a = np.ones(2 * lanes)
+    calls_with_arrays(a)
+    np.testing.assert_array_equal(a, np.repeat([2.0, 4.0], lanes))
+    calls_with_arrays.recompile()  # what comes from the cache cannot be looked at
+    (code,) = calls_with_arrays.inspect_asm().values()
+    assert "NRT_incref" not in code
