@@ -128,7 +128,7 @@ class NumbaEngine(Engine):
             by_state = self._results.empty((batch, final.shape[1]), final.dtype)
         if call.shape.sparse:
             cotangent = _sparse_cotangent(terms, final, coefficients, weights)
-        results = np.empty((batch, 1 + plan.num_slots + program.columns.out_width), real)
+        results = np.empty((batch, program.num_results), real)
         operands = (
             *call.tables,
             _input(angles, real),

@@ -538,7 +538,7 @@ def reverse(  # budget: the order of a sweep
         for at in range(0, G.shape[0], V):
             vstore(G, at, vzero(b))
         if call[DOT]:
-            vstore(G, zero, imaginary_dot(b, c, k))
+            vstore(G, slots * V, imaginary_dot(b, c, k))
         run_reverse(b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero)
         finish(ops, items, C, E, G, slots, call[STOP])
         store_results(G, sample, wide, lanes, out)

@@ -320,7 +320,7 @@ def reverse_stages(  # budget: the order of a sweep
             _clear(G)
             _add_chunks(environments, E)
             for chunk in range(chunks):
-                vstore(G, zero, vadd(vload(G, zero), vload(sums[chunk], dots)))
+                vstore(G, slots * V, vadd(vload(G, slots * V), vload(sums[chunk], dots)))
             finish(ops, items, C, E, G, slots, call[STOP])
             store_results(G, sample, zero, one, out)
             if by_term.shape[1]:

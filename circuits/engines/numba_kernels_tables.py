@@ -385,11 +385,11 @@ def _finish_turn(
         kind, source = items[f], items[f + 1]
         at -= 4 * V
         if kind == ABOUT_X:
-            accumulate(G, (1 + source) * V, vmul(half, e[0]))
+            accumulate(G, source * V, vmul(half, e[0]))
         elif kind == ABOUT_Y:
-            accumulate(G, (1 + source) * V, vmul(half, e[1]))
+            accumulate(G, source * V, vmul(half, e[1]))
         elif kind == ABOUT_Z:
-            accumulate(G, (1 + source) * V, vmul(half, e[2]))
+            accumulate(G, source * V, vmul(half, e[2]))
         elif kind == COLUMN:
             o = (1 + slots + items[f + 2]) * V
             accumulate(G, o, e[0])
@@ -415,7 +415,10 @@ def _finish_table(ops: Array, i: int, items: Array, E: Array, G: Array, slots: i
 
 @compiled
 def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, stop: int) -> None:
-    """Turn environments into gradients by angle, and into columns for what functions make."""
+    """Turn environments into gradients by angle, and into columns for what functions make.
+
+    The table G: a vector a slot, one for the global phase, and the columns.
+    """
     V, half = vlen(C), vfill(C, 0.5)
     for i in range(stop, ops.shape[0]):
         kind = ops[i, KIND]
@@ -433,7 +436,7 @@ def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, s
             accumulate(G, (1 + slots + ops[i, OUT]) * V, vload(E, ops[i, LIVE] * V))
         else:
             e = vmul(half, vload(E, ops[i, LIVE] * V))
-            accumulate(G, (1 + items[ops[i, FIRST] + 1]) * V, e)
+            accumulate(G, items[ops[i, FIRST] + 1] * V, e)
 
 
 @compiled

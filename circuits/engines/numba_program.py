@@ -148,6 +148,8 @@ class Program:
         self.learns_phase, self.is_phased = self.fused.learns_phase, self.fused.is_phased
         others = (self.fused.functions, self.fused.matrices, self.fused.phase_slots)
         self.takes_angles_only = not any(others)
+        behind = 0 if self.takes_angles_only else 1 + self.columns.out_width
+        self.num_results = plan.num_slots + behind  # angles, the phase, what functions made
 
     def shape(self, batch: int, dtype: Real, terms: Terms | None) -> Shape:
         """Return what a call runs."""
@@ -225,11 +227,11 @@ class Program:
     ) -> NDArray[np.floating]:
         """Return the gradient ``(B, S)`` of the angles, also through functions and the phase.
 
-        It stays where the driver put it, among ``results``.
+        It stays where the driver put it: first among ``results``.
         """
-        end = 1 + self.plan.num_slots
-        gradient = results[:, 1:end]
+        gradient = results
         if not self.takes_angles_only:
+            gradient = results[:, : self.plan.num_slots]
             self._add_functions(results, angles, made)
         if not isinstance(wanted.angles, bool):
             gradient[:, self._unwanted(wanted.angles)] = 0
@@ -248,8 +250,8 @@ class Program:
         self, results: NDArray[np.floating], angles: RealArray, made: Sequence[ComplexArray]
     ) -> None:
         """Add to the gradients of the angles what comes through the phase and functions."""
-        end = 1 + self.plan.num_slots
-        dot, gradient, raw = results[:, :1], results[:, 1:end], results[:, end:]
+        end = self.plan.num_slots
+        gradient, dot, raw = results[:, :end], results[:, end : end + 1], results[:, end + 1 :]
         for slot in self.fused.phase_slots:
             gradient[:, slot] += 0.5 * dot[:, 0]
         functions = zip(self.columns.outs, self.fused.functions, made, strict=True)
