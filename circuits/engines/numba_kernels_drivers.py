@@ -2,7 +2,8 @@
 
 A call's samples are blocks: one sample, or as many as a vector has lanes. Threads that run the same
 call claim blocks from a counter; a block's results do not depend on who computes it. A call is over
-when the last block is done, not when the last one is claimed: a helper may still be at work.
+when the last block is done, not when the last one is claimed: a helper may still be at work. A
+helper that comes too late to claim one writes nowhere: its room may be that of the next call's.
 """
 
 from __future__ import annotations
@@ -433,14 +434,12 @@ def forward(  # budget: the order of a call
     one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     grown = call[GROWN] if states.shape[0] == 1 and is_zero_state(states[0]) else zero
-    varies = mark_varying(angles, columns, ops, items, marks)
-    fill_operands(angles, columns, zero, one, L, marks, none, scratch)
-    prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
-    done = zero
-    while True:
-        block = atomic_add(control, CLAIMED, 1)
-        if block >= call[BLOCKS]:
-            break
+    varies, done, block = False, zero, atomic_add(control, CLAIMED, 1)
+    if block < call[BLOCKS]:  # else the call may be over, and the room another's
+        varies = mark_varying(angles, columns, ops, items, marks)
+        fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+        prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
+    while block < call[BLOCKS]:
         sample = block * V if wide else block
         lanes = min(V, batch - sample) if wide else one
         if varies:
@@ -463,6 +462,7 @@ def forward(  # budget: the order of a call
             store_values(sums, links, shares, coefficients, sample, wide, lanes, zero, values)
         store_block(final, sample, wide, lanes, b, k, orders[1], scratch)
         done += 1
+        block = atomic_add(control, CLAIMED, 1)
     atomic_add(control, DONE, done)
     wait_for(control, DONE, call[BLOCKS])
 
@@ -500,14 +500,12 @@ def reverse(  # budget: the order of a sweep
     one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
-    varies = mark_varying(angles, columns, ops, items, marks)
-    fill_operands(angles, columns, zero, one, L, marks, none, scratch)
-    prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
-    done = zero
-    while True:
-        block = atomic_add(control, CLAIMED, 1)
-        if block >= call[BLOCKS]:
-            break
+    varies, done, block = False, zero, atomic_add(control, CLAIMED, 1)
+    if block < call[BLOCKS]:  # else the call may be over, and the room another's
+        varies = mark_varying(angles, columns, ops, items, marks)
+        fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+        prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
+    while block < call[BLOCKS]:
         sample = block * V if wide else block
         lanes = min(V, batch - sample) if wide else one
         if varies:
@@ -548,5 +546,6 @@ def reverse(  # budget: the order of a sweep
                 multiply_rows(c, k, vload(L, at), vsub(vzero(b), vload(L, at + V)))
             store_block(by_state, sample, wide, lanes, c, k, orders[0], scratch)
         done += 1
+        block = atomic_add(control, CLAIMED, 1)
     atomic_add(control, DONE, done)
     wait_for(control, DONE, call[BLOCKS])

@@ -111,3 +111,34 @@ def test_a_call_ends_when_the_last_block_is_done(
         wanted = Wanted(state=True)
         engine.reverse(program.plan, program.state, *operands, wanted, cotangent=program.state)
     assert ended == [False]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("batch", [1, 17])
+def test_a_helper_without_a_block_writes_nowhere(
+    direction: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its room may be that of the next call's helper."""
+    seen: list[bool] = []
+
+    def with_a_late_helper(driver: Any, args: tuple[Any, ...], team: int) -> None:
+        driver(*args)
+        *arrays, work, control = args
+        work[...] = 7.0
+        control[drivers.JOINED] = 0
+        before = [array.copy() for array in (*arrays, work)]
+        driver(*args)
+        after = zip((*arrays, work), before, strict=True)
+        seen.append(all(a.tobytes() == b.tobytes() for a, b in after))
+
+    monkeypatch.setattr("circuits.engines.numba_cpu.run_team", with_a_late_helper)
+    program = random_program(Case(3, batch, np.complex128))
+    operands = (program.angles, program.matrices)
+    if direction == "forward":
+        NumbaEngine().forward(program.plan, program.state, *operands)
+    else:
+        wanted = Wanted(state=True)
+        NumbaEngine().reverse(
+            program.plan, program.state, *operands, wanted, cotangent=program.state
+        )
+    assert seen == [True]
