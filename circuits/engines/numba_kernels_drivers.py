@@ -26,6 +26,7 @@ from circuits.engines.instructions import (
     MEMBER,
     PHASE,
     PROJECTOR_MASK,
+    ROWS,
     RUN,
     SIZE,
     TABLE,
@@ -79,6 +80,7 @@ from circuits.engines.numba_simd import (
     compiled_driver,
     fma,
     fms,
+    popcount,
     vadd,
     vlen,
     vload,
@@ -191,21 +193,24 @@ def run_forward(
 
 
 @compiled
-def _grow(b: Array, size: int, ops: Array, i: int, C: Array) -> None:
+def _grow(b: Array, size: int, ops: Array, i: int, items: Array, C: Array) -> None:
     """Apply a turn to the first 2**size rows, whose partners are beyond and zero.
 
-    The turn's qubit is still |0>, so that each of these rows is the first of its pair.
+    A row is the first of its pair where the turn's qubit is 0. Behind a CX it may be 1.
     """
-    V, flip, entry = vlen(b), ops[i, FLIP], ops[i, ENTRY] * vlen(b)
-    Ar, Ai = vload(C, entry), vload(C, entry + V)
-    Br, Bi = vsub(vzero(b), vload(C, entry + 2 * V)), vload(C, entry + 3 * V)
+    V, flip, entry, mask = vlen(b), ops[i, FLIP], ops[i, ENTRY] * vlen(b), items[ops[i, ROWS] + 1]
+    Ar, Br, Bi = vload(C, entry), vload(C, entry + 2 * V), vload(C, entry + 3 * V)
     for row in range(1 << size):
-        o, q = 2 * V * row, 2 * V * (row ^ flip)
+        o, q, Ai, Wr = 2 * V * row, 2 * V * (row ^ flip), vload(C, entry + V), Br
+        if popcount(row & mask) & 1:
+            Ai = vsub(vzero(b), Ai)
+        else:
+            Wr = vsub(vzero(b), Br)
         x, y = vload(b, o), vload(b, o + V)
         vstore(b, o, fms(Ai, y, vmul(Ar, x)))
         vstore(b, o + V, fma(Ai, x, vmul(Ar, y)))
-        vstore(b, q, fms(Bi, y, vmul(Br, x)))
-        vstore(b, q + V, fma(Br, y, vmul(Bi, x)))
+        vstore(b, q, fms(Bi, y, vmul(Wr, x)))
+        vstore(b, q + V, fma(Wr, y, vmul(Bi, x)))
 
 
 @compiled
@@ -227,7 +232,7 @@ def run_grown(
     size = base - base
     for i in range(count):
         if ops[i, FLIP] >> size:
-            _grow(b, size, ops, i, C)
+            _grow(b, size, ops, i, items, C)
             size += 1
         else:
             run_forward(b, size, ops, i, i + 1, items, fixed, C, scratch, base)

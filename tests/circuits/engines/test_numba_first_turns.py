@@ -149,3 +149,37 @@ def test_gradients_are_those_of_the_reference(num_qubits: int, batch: int) -> No
         assert (got.state is None) == (expected.state is None)
         if got.state is not None:
             np.testing.assert_allclose(got.state, expected.state, rtol=0, atol=1e-12)
+
+
+def woven(num_qubits: int, rng: np.random.Generator) -> Plan:
+    """RX, RY and RZ on one qubit after the other, with CX between those that had theirs."""
+    steps: list[Step] = []
+    for q in range(num_qubits):
+        for word in "XYZ":
+            steps.append(Step(Structure.ROTATION, (q,), slots=(len(steps),), word=word))
+        for _ in range(2 if q else 0):
+            control, target = rng.permutation(q + 1)[:2].tolist()
+            steps.append(Step(Structure.PERMUTATION, (target,), (control,), 1, permutation=FLIP))
+        if q + 1 < num_qubits:
+            steps.append(Step(Structure.PERMUTATION, (q + 1,), (q,), 1, permutation=FLIP))
+    moved, slots = [], 0
+    for step in steps:
+        moved.append(replace(step, slots=(slots,)) if step.slots else step)
+        slots += len(step.slots)
+    return Plan(num_qubits, tuple(moved), slots)
+
+
+@pytest.mark.parametrize("batch", [1, 5, 9])
+@pytest.mark.parametrize("num_qubits", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_from_zeros_with_cx_between_the_first_turns(num_qubits: int, batch: int, seed: int) -> None:
+    """A qubit behind a CX is 1 in some of the rows that are reached: the second of their pairs."""
+    rng = np.random.default_rng(seed)
+    plan = woven(num_qubits, rng)
+    if num_qubits < 5 or batch > 1:
+        assert grown(plan, batch) > 0
+    angles = rng.normal(size=(batch, plan.num_slots))
+    state = zero_state(batch, num_qubits)
+    final, _ = ENGINE.forward(plan, state, angles)
+    expected, _ = REFERENCE.forward(plan, state, angles)
+    np.testing.assert_allclose(final, expected, rtol=0, atol=1e-13)
