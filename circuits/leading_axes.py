@@ -87,7 +87,7 @@ def shaped(parts: Sequence[Any], batched: bool, rows: int | None) -> tuple[Any, 
         return tuple(map(_first, parts) if rows is None else parts)
     if rows is None:
         return tuple(parts)
-    return tuple([x.reshape((rows, -1, *x.shape[1:])) for x in parts])
+    return tuple([x.reshape((rows, len(x) // rows, *x.shape[1:])) for x in parts])
 
 
 def repeated(xp: Any, array: Any, rows: int | None) -> Any:

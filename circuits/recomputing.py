@@ -3,7 +3,8 @@
     expectation_in_blocks(state, angles, coefficients, *matrices) -> values
 
 The same values and per-sample gradients, bit for bit, as ``expectation``, which keeps the final
-states of all samples between forward and backward. Here the samples are run in blocks, and the
+states of all samples between forward and backward; only a block of one sample may be laid out
+otherwise than a batch, and differ in the last bits. Here the samples are run in blocks, and the
 backward pass runs a block forward again before it sweeps it back: one forward call a block, and for
 the gradient another one and one reverse call. In memory are one block's states, whatever the batch.
 """

@@ -113,6 +113,14 @@ def test_batch_of_initial_states_counts() -> None:
         np.testing.assert_allclose(found[b], one.numpy(), rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("engine", ["reference", "numba"])
+def test_parameters_that_no_gate_reads_have_zeros_for_every_state(engine: str) -> None:
+    circuit = Circuit(2).register(Parameter(0.3)).h(0)
+    start = random_state(np.random.default_rng(0), 3, 4)
+    found = circuit.jacobian([Z(0), X(1)], initial_state=start, engine=engine)
+    np.testing.assert_array_equal(found.numpy(), np.zeros((3, 2, 1)))
+
+
 def test_several_parameters_and_whole_numbers_as_values() -> None:
     circuit = Circuit(1).rx(Parameter(0.1), 0).ry(Parameter([0.2, 0.3])[1], 0)
     found = circuit.jacobian(Z(0), values=[1, 2, 3], engine="reference")
