@@ -17,7 +17,7 @@ from autodiff.dispatch import apply, constant, constant_one, result_of, traced_c
 from autodiff.dtypes import is_complex
 from autodiff.errors import GradientError, ShapeError
 from autodiff.modes import enable_grad, modes, no_grad
-from autodiff.node import ABSTRACT, CONCRETE, Autograd, Cell, History, Queued
+from autodiff.node import ABSTRACT, CONCRETE, TENSOR, Autograd, Cell, History, Queued
 from autodiff.ops.declare import fit
 from autodiff.refusals import check_versions, freed_error, rule_error
 from autodiff.slices import Slice, Sums, evaluated
@@ -250,6 +250,7 @@ class Sweep:
             g = apply(OPS["copy"], g)
             memory = _memory_of(g._cell)
         self._given.update(memory)
+        g._meta.kind = TENSOR  # a gradient is no number of the user's, whatever it was made of
         return g
 
 

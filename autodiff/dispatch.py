@@ -61,8 +61,19 @@ def apply(op: Op, *args: Operand, **attrs: Any) -> Any:  # Any: attrs are the ro
         cells = _run_on_device(op, inputs, attrs, device)
     history = History(node, cells) if needs and node is not None else None
     if op.outputs == 1:
-        return result_of(cells[0], history, 0)
+        result = result_of(cells[0], history, 0)
+        # What is computed of numbers only is a number, too: a rule's conjugate, a power's exponent.
+        if inputs and inputs[0]._meta.kind is CONSTANT and not abstract:
+            numbers = all(_is_number(x._cell) and x._meta.kind is CONSTANT for x in inputs)
+            if numbers and _is_number(cells[0]):
+                result._meta.kind = CONSTANT
+        return result
     return tuple([result_of(cell, history, k) for k, cell in enumerate(cells[: op.outputs])])
+
+
+def _is_number(cell: Cell) -> bool:
+    """Whether a value travels with a launch, wherever that is."""
+    return not cell.shape and cell.device == CPU
 
 
 def result_of(cell: Cell, history: History | None, index: int) -> Tensor:
@@ -124,8 +135,9 @@ def _moved(cell: Cell, device: str) -> Cell:
 
     Of a view only its own elements are moved.
     """
+    storage = cell.require_storage()  # first: until it has run, no pending value is known as a view
     if cell.strides is None:
-        buffer = cell.require_storage().read(device)
+        buffer = storage.read(device)
     else:
         part = backend_of(cell.device).own(cell.read())
         buffer = move(part, cell.device, device)

@@ -308,3 +308,15 @@ def test_environment_variable_turns_check_on(value: str, state: str) -> None:
 
 def test_queued_error_belongs_to_the_family() -> None:
     assert issubclass(QueuedOpError, AutodiffError)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated:1"])
+@pytest.mark.parametrize(
+    "view", [lambda x: x.T, lambda x: x[::-1], lambda x: x[:, 1], lambda x: x.reshape((6,))]
+)
+def test_pending_view_moves_as_what_it_shows(view: Callable[[Tensor], Tensor], device: str) -> None:
+    x = Tensor(np.arange(6.0).reshape(2, 3), device="emulated")
+    expected = view(x * 2.0).tolist()
+    with local_graph_mode(True):
+        moved = view(x * 2.0).to(device)
+        assert moved.tolist() == expected

@@ -11,6 +11,7 @@ from autodiff import (
     DeviceUnavailable,
     Parameter,
     Tensor,
+    exp,
     grad,
     gradcheck,
     no_grad,
@@ -135,6 +136,27 @@ def test_number_travels_with_the_launch(number: object) -> None:
     assert x.grad.tolist() == [2.0, 2.0]
 
 
+#: Rules that compute of the number alone: its conjugate, the exponent that is left.
+WITH_NUMBERS = {
+    "power": lambda x: x**3,
+    "power of a number": lambda x: 2.0**x,
+    "complex product": lambda x: (x * 1j).imag,
+    "complex quotient": lambda x: (x / 2j).imag,
+}
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_gradient_beside_a_number_stays_on_the_device(name: str) -> None:
+    gradients = []
+    for device in ("cpu", "emulated"):
+        x = Tensor([1.0, 2.0], device=device, requires_grad=True)
+        WITH_NUMBERS[name](x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.device == x.device
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == gradients[1]
+
+
 def test_backward_and_missing_gradients_need_no_upload() -> None:
     x = Tensor([1.0, 2.0], device="emulated", requires_grad=True)
     unused = Tensor([1.0], device="emulated", requires_grad=True)
@@ -209,3 +231,16 @@ def test_copies_stay_on_the_device() -> None:
     copy = x.deep_clone()
     assert (copy.device, copy.grad.device, moves()) == ("emulated", "emulated", (0, 0))
     assert (copy.tolist(), copy.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0])
+
+
+def test_results_of_numbers_travel_with_a_launch_and_gradients_are_no_numbers() -> None:
+    x = Tensor([1.0, 2.0], device="emulated")
+    two = exp(0.0) + 1.0
+    assert (x * two).tolist() == [2.0, 4.0]
+    with pytest.raises(DeviceMismatch, match="one device"):
+        x * two.to("emulated:1")
+    slope = Tensor(3.0, requires_grad=True)
+    (2.0 * slope).backward()
+    assert slope.grad is not None
+    with pytest.raises(DeviceMismatch, match="one device"):
+        x * slope.grad
