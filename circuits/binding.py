@@ -53,6 +53,15 @@ class Binding(NamedTuple):
         pairs = (*chosen, *features)
         return {id(leaf._meta): given for leaf, given in zip(leaves, pairs, strict=True)}
 
+    def check_batch(self, start: Tensor) -> None:
+        """Refuse initial states ``(B, 2**n)`` of another batch size than the values'.
+
+        Raises:
+            BindingError: the two differ, or there are no states.
+        """
+        if start.ndim == 2:
+            common_batch([*zip(self.operands, self.batched, strict=True), (start, True)])
+
     def angles(self) -> Tensor:
         """Return all angles ``(S,)`` or ``(B, S)``."""
         return self.table.evaluate(self.operands, self.batched)

@@ -103,9 +103,7 @@ class RunMethods:
         operands, start = bound.operands, None
         if initial_state is not None:
             start = state.initial_state(initial_state, self.num_qubits, precision)
-            if start.ndim == 2:
-                given = zip(operands, bound.batched, strict=True)
-                binding.common_batch([*given, (start, True)])
+            bound.check_batch(start)
         matrices: tuple[Tensor, ...] = ()
         if compiled.matrices:
             matrices = tuple([_as(m.value(), precision) for m in compiled.matrices])

@@ -134,7 +134,7 @@ def test_inputs_are_checked_at_each_run(name: str) -> None:
 def test_input_has_to_be_a_tensor() -> None:
     prepared = prepared_on_cpu(SPLIT, [Tensor(VALUES)])
     with pytest.raises(ad.DTypeError, match="input 0 of a program needs a Tensor, got ndarray"):
-        directly(prepared, [VALUES])  # type: ignore[list-item]
+        directly(prepared, [VALUES])  # type: ignore[list-item]  # the array that is refused
 
 
 # -- what is kept ----------------------------------------------------------------------------------
