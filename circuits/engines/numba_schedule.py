@@ -105,16 +105,19 @@ class Scheduler(Writer):
                 free = [w for w in rows if w not in kept] or [w for w in rows if w not in wires]
                 self.swap_places(wire, free[-1])
 
+    def into_lanes(self, wires: Sequence[int]) -> None:
+        """Bring wires, as many as lanes have qubits, to the lanes, in whatever order."""
+        others = [w for w, p in enumerate(self.places) if p.signs and w not in wires]
+        for wire in [w for w in wires if not self.places[w].signs]:
+            self.swap_places(others.pop(), wire)
+
     def lanes_home(self, wires: Sequence[int], count: int) -> None:
         """Bring qubits 0, 1, ... to lanes 0, 1, ...; ``wires`` are those of all qubits.
 
         First to any lanes, then by Gauss-Jordan elimination of what flips them.
         """
         places, wanted = self.places, wires[:count]
-        others = [w for w, p in enumerate(places) if p.signs and w not in wanted]
-        for wire in wanted:
-            if not places[wire].signs:
-                self.swap_places(others.pop(), wire)
+        self.into_lanes(wanted)
         for lane, wire in enumerate(wanted):
             has = [w for w in wanted[lane:] if places[w].signs >> lane & 1]
             if has[0] != wire:

@@ -31,6 +31,10 @@ intrinsic: Any = numba_intrinsic
 njit: Any = numba_njit
 settings: Any = config
 
+_IS_CHOSEN = settings.CPU_NAME or settings.CPU_FEATURES
+PERMUTES = bool(llvm.get_host_cpu_features().get("avx2")) and not _IS_CHOSEN
+"""Whether x86 can permute a vector's lanes; for a CPU that NUMBA_CPU_NAME names it is not known."""
+
 # Any in this file: Numba's and LLVM's values, which have no types for mypy.
 
 
@@ -243,8 +247,8 @@ _flip1, _flip2, _flip4, _flip8 = _flipped(1), _flipped(2), _flipped(4), _flipped
 
 
 @inlined
-def vflip(vector: Any, bits: int) -> Any:
-    """Lane i takes lane i ^ bits."""
+def flip_by_bits(vector: Any, bits: int) -> Any:
+    """Lane i takes lane i ^ bits: one shuffle a bit, which any CPU has."""
     if bits & 1:
         vector = _flip1(vector)
     if bits & 2:
@@ -254,6 +258,34 @@ def vflip(vector: Any, bits: int) -> Any:
     if bits & 8:
         vector = _flip8(vector)
     return vector
+
+
+@intrinsic
+def flip_at_once(typingctx: Any, vector: Any, bits: Any) -> Any:
+    """Lane i takes lane i ^ bits: one instruction of AVX-512 or AVX2, whatever the bits."""
+    words = VECTOR_BYTES // 4  # AVX2 moves words of four bytes only
+    per_lane = words // vector.count
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(32), words)
+        value = ir.VectorType(ir.FloatType(), words)
+        undefined = ir.Constant(kind, ir.Undefined)
+        wide = context.cast(builder, args[1], signature.args[1], types.int64)
+        number = builder.mul(builder.trunc(wide, ir.IntType(32)), ir.IntType(32)(per_lane))
+        first = builder.insert_element(undefined, number, ir.IntType(32)(0))
+        splat = _shuffle(builder, first, undefined, [0] * words)
+        order = builder.xor(ir.Constant(kind, list(range(words))), splat)
+        name = f"llvm.x86.{'avx512.permvar.sf.512' if words == 16 else 'avx2.permps'}"
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(value, [value, kind]), name
+        )
+        moved = builder.call(function, [builder.bitcast(args[0], value), order])
+        return builder.bitcast(moved, _llvm(vector))
+
+    return vector(vector, bits), gen
+
+
+vflip = flip_at_once if PERMUTES else flip_by_bits
 
 
 def _mixed(choose: Callable[[int], list[int]]) -> Any:

@@ -125,15 +125,18 @@ class _Stager:
 
     def _stage(self, rows: list[int], blocks: list[Any], *, last: bool) -> None:
         v, homes, scheduler = self.lane_bits, self.homes, self.scheduler
-        places = [
-            Place(1 << w, 1 << w) if w < v else Place(base=1 << homes[w])
-            for w in range(self.fused.num_qubits)
-        ]
+        # The lanes stay as they are: bringing them home would take passes over the state.
+        lanes = scheduler.places[:v] or [Place(1 << w, 1 << w) for w in range(v)]
+        others = range(v, self.fused.num_qubits)
+        places = [*lanes, *[Place(base=1 << homes[w]) for w in others]]
         for i, wire in enumerate(rows):
             places[wire] = Place(flip=1 << i, mask=1 << i)
         scheduler.places = places
         scheduler.add_all(blocks)
-        scheduler.lanes_home(self.fused.wires if last else range(self.fused.num_qubits), v)
+        if last:
+            scheduler.lanes_home(self.fused.wires, v)
+        else:
+            scheduler.into_lanes(range(v))
         self.ends.append(len(scheduler.ops))
         targets = self._targets(rows, last=last)
         after = [0] * len(rows)

@@ -12,6 +12,7 @@ from circuits.engines.numba_simd import (
     atomic_add,
     compiled,
     compiled_driver,
+    flip_by_bits,
     fma,
     fms,
     popcount,
@@ -55,6 +56,7 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
     vstore(out[13], 0, vzero(a))
     for bits in range(V):
         vstore(out[14 + bits], 0, vflip(x, bits))
+        vstore(out[14 + V + bits], 0, flip_by_bits(x, bits))
     total[0] = vsum(x)
     counter[1] = popcount(counter[0])
     counter[2] = atomic_add(counter, 0, 5)
@@ -64,7 +66,7 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
 def test_every_operation(dtype: type[np.floating]) -> None:
     lanes = simd.VECTOR_BYTES // np.dtype(dtype).itemsize
     a, b, c = (3 * np.random.default_rng(0).normal(size=(3, lanes))).astype(dtype)
-    out, total = np.full((14 + lanes, lanes), np.nan, dtype), np.zeros(1)
+    out, total = np.full((14 + 2 * lanes, lanes), np.nan, dtype), np.zeros(1)
     counter = np.array([0b1011, 0, 0])
     every_operation(a, b, c, out, total, counter)
     pairs, zipped = np.concatenate([a, b]), np.stack([a, b], axis=1).ravel()
@@ -73,7 +75,7 @@ def test_every_operation(dtype: type[np.floating]) -> None:
         *(a * b + c, c - a * b, a + b, a - b, a * b, np.rint(a), np.where(a > 0, b, c)),
         *(pairs[0::2], pairs[1::2], zipped[:lanes], zipped[lanes:]),
         *(np.full(lanes, a[1]), np.full(lanes, 0.25), np.zeros(lanes)),
-        *flipped,
+        *(flipped + flipped),
     ]
     # One rounding where NumPy has two: a sum that cancels keeps the error of its terms, up to 10.
     tolerance = 10 * np.finfo(dtype).eps

@@ -11,6 +11,7 @@ import programs
 import pytest
 from programs import Case, random_program
 
+from circuits.engines import instructions as gates
 from circuits.engines import numba_program, numba_stages, numba_threads
 from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
@@ -89,6 +90,24 @@ def test_words_that_flip_more_rows_than_a_tile_has() -> None:
     expected = results(ReferenceEngine(), program)
     for found, wanted in zip(results(NumbaEngine(), program), expected, strict=True):
         conformance.assert_close(found, wanted, 1e-12)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_lanes_go_home_in_the_last_stage_only() -> None:
+    """Three CX among the lanes a layer relabel them; to undo that would take passes over tiles."""
+    cx = np.array([0, 3, 2, 1])  # the control is the first qubit
+    layer = [Step(Structure.PERMUTATION, (q, q + 1), permutation=cx) for q in range(7)]
+    turns = [Step(Structure.ROTATION, (q,), slots=(q,), word="Y") for q in range(8)]
+    program = numba_program.Program(Plan(8, (*turns, *layer, *turns, *layer, *turns, *layer), 8))
+    layout = program.shape(1, np.dtype(np.float64), None).layout
+    assert isinstance(layout, numba_stages.StagedLayout)
+    assert len(layout.ends) > 3
+    ops = layout.schedule.ops[: layout.ends[-2]]
+    within_rows = (ops[:, gates.KIND] == gates.EXCHANGE) & (ops[:, gates.FLIP] == 0)
+    assert not (within_rows & (ops[:, gates.COUNT] == 0)).any()
+    lane_qubits = layout.lanes.bit_length() - 1
+    homes = [place.signs for place in layout.schedule.places[:lane_qubits]]
+    assert homes == [1 << q for q in range(lane_qubits)]
 
 
 @pytest.mark.parametrize("seed", range(5))
