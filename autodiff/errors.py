@@ -57,3 +57,12 @@ class TraceError(AutodiffError, TypeError):
 
 class GradcheckError(AutodiffError, AssertionError):
     """A derivative rule that disagrees with finite differences."""
+
+
+def reason(error: Exception) -> str:
+    """Return what an error says, for the middle of a sentence of ours: without its full stop.
+
+    >>> reason(ValueError("Rows differ."))
+    'Rows differ'
+    """
+    return str(error).removesuffix(".")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from autodiff.backends.interface import Array
 from autodiff.device import CPU, backend_of, canonical_device, move
 from autodiff.dtypes import DIFFERENTIABLE, DType
-from autodiff.errors import DTypeError, GradientError, ShapeError
+from autodiff.errors import DTypeError, GradientError, ShapeError, reason
 from autodiff.layout import TensorLayout
 from autodiff.node import Autograd, Cell
 from autodiff.protocols import TensorProtocols
@@ -334,7 +334,8 @@ def _host_array(data: ArrayLike | Tensor, dtype: DTypeLike | None) -> NDArray[An
     except (ValueError, TypeError, OverflowError, FloatingPointError) as error:
         raise DTypeError(
             f"Tensor needs numbers in a regular shape and a dtype that holds them, got "
-            f"{type(data).__name__}: {error}. Give nested sequences of equal length, or an array."
+            f"{type(data).__name__}: {reason(error)}. "
+            "Give nested sequences of equal length, or an array."
         ) from error
 
 

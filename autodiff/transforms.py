@@ -4,10 +4,16 @@ All of them differentiate by every *differentiable argument*: Tensors, NumPy arr
 dtype float32, float64, complex64 or complex128. Any other argument is passed on as it is. With one
 differentiable argument the result is one thing, with several a tuple in the order of the arguments.
 No ``grad`` is touched, and results carry no history. Gradients follow dL/dRe + i dL/dIm.
+
+A Tensor that requires grad, such as a Parameter, counts wherever the function meets it: a circuit
+may know it. Any other Tensor, one that is given twice, and the arguments of a traced function count
+where they come in as arguments, as in PyTorch's functional transforms; there what a function closes
+over is a constant. ``x.detach()`` is one everywhere.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -197,7 +203,8 @@ class _Call(NamedTuple):
 
 def _call(fn: Callable[..., Any], args: Sequence[Any], what: str) -> _Call:
     """Evaluate ``fn`` on leaves in place of its differentiable arguments."""
-    values = [_variable(arg) for arg in args]
+    uses = Counter([id(arg._meta) for arg in args if isinstance(arg, Tensor)])
+    values = [_variable(arg, uses) for arg in args]
     variables = tuple([v for v in values if v is not None])
     if not variables:
         raise GradientError(
@@ -209,16 +216,17 @@ def _call(fn: Callable[..., Any], args: Sequence[Any], what: str) -> _Call:
     return _Call(output, variables)
 
 
-def _variable(arg: Any) -> Tensor | None:
+def _variable(arg: Any, uses: Counter[int]) -> Tensor | None:
     """Return what to differentiate by: what requires grad itself, else a leaf on its value.
 
-    A Parameter stays the object that a circuit or a layer knows.
+    A Parameter stays the object that a circuit or a layer knows; given twice it is two leaves, as
+    each argument has its own gradient.
     """
     if isinstance(arg, np.ndarray | np.generic | float | complex):
         arg = Tensor(arg)
     if not isinstance(arg, Tensor) or arg.dtype not in DIFFERENTIABLE:
         return None
-    return arg if arg.requires_grad else arg._variable()
+    return arg if arg.requires_grad and uses[id(arg._meta)] == 1 else arg._variable()
 
 
 def _one_output(out: Any, what: str) -> Tensor:

@@ -12,6 +12,7 @@ import autodiff as ad
 from autodiff import Parameter, ShapeError, Tensor, no_grad
 from autodiff.device import CPU
 from autodiff.dtypes import DIFFERENTIABLE, DType, is_complex
+from autodiff.errors import reason
 from autodiff.flat_parameters import flat_groups
 from circuits.angle_table import AngleTable
 from circuits.angles import Input
@@ -164,7 +165,7 @@ def _real(value: Any, what: str) -> Tensor | NDArray[Any]:
         array = np.asarray(value)
     except ValueError as error:
         raise BindingError(
-            f"{what} needs rows of one length, got {error}. Give a regular array."
+            f"{what} needs rows of one length, got {reason(error)}. Give a regular array."
         ) from error
     if array.dtype.kind not in "biuf":
         raise BindingError(

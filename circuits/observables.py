@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from autodiff import Tensor
+from autodiff.errors import reason
 from circuits.errors import ObservableError
 from circuits.observable_base import Observable, qubit_tuple
 from circuits.plan.terms import MatrixTerm, ProjectorTerm, SparseTerm
@@ -237,7 +238,7 @@ def _numbers(matrix: Any, kind: str) -> NDArray[Any]:  # Any: whatever the user 
         array = np.asarray(matrix)
     except ValueError as error:
         raise ObservableError(
-            f"{kind} needs rows of equal length, got {error}. Give a square matrix."
+            f"{kind} needs rows of equal length, got {reason(error)}. Give a square matrix."
         ) from error
     if array.dtype.kind not in "biufc" or not np.isfinite(array).all():
         raise ObservableError(

@@ -17,6 +17,7 @@ import numpy as np
 
 from autodiff import AutodiffError, Parameter, Program, Tensor
 from autodiff.dispatch import apply, constant
+from autodiff.errors import reason
 from autodiff.node import State
 from autodiff.program import Instruction as Step
 from autodiff.program import Place, Ref, placeholder
@@ -89,7 +90,7 @@ def from_text(circuit_class: type[Circuit], text: str) -> Circuit:
         raise
     except (AutodiffError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise ConversionError(
-            f"from_json needs a consistent circuit, got: {error}. {REPAIR}"
+            f"from_json needs a consistent circuit, got: {reason(error)}. {REPAIR}"
         ) from error
 
 

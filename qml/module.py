@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from autodiff import Parameter, Tensor
 from autodiff.device import canonical_device
+from autodiff.errors import reason
 from autodiff.placement import relocate
 from circuits import Circuit
 from qml.errors import SettingError, StateDictError
@@ -283,8 +284,8 @@ def _array_of(name: str, value: Any) -> NDArray[Any]:
         return np.asarray(value)
     except ValueError as error:
         raise StateDictError(
-            f"the value of {name} needs an array, got {value!r:.60}: {error}. Give what "
-            "state_dict() returned."
+            f"the value of {name} needs an array, got {value!r:.60}: {reason(error)}. "
+            "Give what state_dict() returned."
         ) from error
 
 

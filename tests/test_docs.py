@@ -26,7 +26,7 @@ BLOCKS = {
     "from_qiskit": 5,
     "gates": 0,
     "gpu": 4,
-    "gradients": 12,
+    "gradients": 13,
     "index": 1,
     "ops": 0,
     "optimizers": 22,

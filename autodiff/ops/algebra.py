@@ -122,6 +122,8 @@ def tensordot(
             f"tensordot needs paired axes of equal extent, got axes {left} of shape {a.shape} and "
             f"{right} of shape {b.shape}. Name the axes in the same order."
         )
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b  # a number fits operands on any device, its reshape does not
     rows = tuple(k for k in range(a.ndim) if k not in left)
     columns = tuple(k for k in range(b.ndim) if k not in right)
     before, behind = [a.shape[k] for k in rows], [b.shape[k] for k in columns]
@@ -163,8 +165,10 @@ def vdot(x: Operand, y: Operand) -> Tensor:
     (2-1j)
     """
     a, b = lift((x, y))
-    left = conj(ravel(a)) if a.dtype.kind == "c" else ravel(a)
-    return matmul(left, ravel(b))
+    left = conj(a) if a.dtype.kind == "c" else a
+    if (a.ndim == 0 or b.ndim == 0) and a.numel() == b.numel():
+        return reshape(left * b, ())
+    return matmul(ravel(left), ravel(b))
 
 
 @public()
@@ -175,6 +179,8 @@ def outer(x: Operand, y: Operand) -> Tensor:
     [[3.0, 4.0], [6.0, 8.0]]
     """
     a, b = lift((x, y))
+    if a.ndim == 0 or b.ndim == 0:
+        return reshape(a * b, (a.numel(), b.numel()))
     return reshape(a, (a.numel(), 1)) * ravel(b)
 
 
@@ -188,6 +194,8 @@ def kron(x: Operand, y: Operand) -> Tensor:
     [1.0, 10.0, 2.0, 20.0]
     """
     a, b = lift((x, y))
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
     rank = max(a.ndim, b.ndim)
     slow, fast = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
     spread = [n for extent in slow for n in (extent, 1)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from autodiff.dispatch import apply, lift
 from autodiff.dtypes import DType
-from autodiff.errors import AutodiffError, DTypeError, ShapeError
+from autodiff.errors import AutodiffError, DTypeError, ShapeError, reason
 from autodiff.ieee import silent
 from autodiff.node import Attrs, Meta, Op, Rule, Shape
 from autodiff.table import FUNCTIONS, METHODS, OPS
@@ -196,7 +196,7 @@ def explain(op: Op, args: tuple[Operand, ...], error: Exception) -> None:
     broadcast_shape(*[x.shape for x in tensors])
     raise DTypeError(
         f"{op.name} needs operands that NumPy can compute it for, got dtypes "
-        f"{', '.join(str(x.dtype) for x in tensors)}: {error}. Convert them with astype."
+        f"{', '.join(str(x.dtype) for x in tensors)}: {reason(error)}. Convert them with astype."
     ) from error
 
 

@@ -80,7 +80,8 @@ class Executor:
     @property
     def is_plain(self) -> bool:
         """Whether ops run here as in eager code on the CPU, and nothing of a user's is asked."""
-        if type(self) is not Executor or self.contract is not self._own_contract:
+        replaced = type(self) is not Executor or not vars(self).keys().isdisjoint(vars(Executor))
+        if replaced or self.contract is not self._own_contract:
             return False
         return self.device == CPU and self.storage_classes == self.backend.storage_classes
 

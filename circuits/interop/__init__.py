@@ -62,10 +62,11 @@ def from_qiskit(
 def to_qiskit(source: Circuit | Observable, num_qubits: int | None = None) -> Any:
     """Export a circuit with its symbols, or an observable.
 
-    Importing the result of a circuit gives the same operations. A Parameter keeps its name and
-    identity; an Input, or a Parameter of several elements, becomes a ParameterVector. Expressions
-    stay expressions; a trainable matrix enters with its present numbers. Qiskit lists the symbols
-    sorted by name, not in our order.
+    Importing the result of a circuit gives the same operations, but for ``cu`` under more controls,
+    which becomes u and a phase under them. A Parameter keeps its name and identity; an Input, or a
+    Parameter of several elements, becomes a ParameterVector. Expressions stay expressions; a
+    trainable matrix enters with its present numbers. Qiskit lists the symbols sorted by name, not
+    in our order.
 
     An observable's coefficients enter with their present values.
 

@@ -16,6 +16,7 @@ from autodiff import (
     F64,
     GradientError,
     Parameter,
+    Program,
     ShapeError,
     Tensor,
     concatenate,
@@ -101,6 +102,40 @@ def test_parameter_stays_the_object_that_the_function_knows(name: str) -> None:
     p = Parameter(X)
     found = CALLS[name](lambda x: (p * p).sum(), p)
     assert found.numpy().any()
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_what_the_function_closes_over(name: str) -> None:
+    """A Parameter counts where it is known; other tensors, and a trace's, by the argument alone."""
+
+    def closed(x: Tensor) -> Tensor:
+        return CALLS[name](lambda v: v * x, x)
+
+    def as_constant(x: Tensor) -> Tensor:
+        return CALLS[name](lambda v: v * x.detach(), x)
+
+    def as_argument(x: Tensor) -> Tensor:
+        return CALLS[name](lambda v: v * v, x)
+
+    for function, by_object, by_argument in (
+        (closed, 6.0, 3.0),
+        (as_constant, 3.0, 3.0),
+        (as_argument, 6.0, 6.0),
+    ):
+        assert function(Parameter(3.0)).item() == by_object
+        assert function(Tensor(3.0)).item() == by_argument
+        if name == "value_and_grad":  # the others read values, or take a cotangent
+            (traced,) = Program.trace(function, ((), F64)).run([Parameter(3.0)])
+            assert traced.item() == by_argument
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tensor_given_twice_is_two_arguments(name: str) -> None:
+    def numbers(found: Any) -> Any:
+        return found.tolist() if isinstance(found, Tensor) else [numbers(part) for part in found]
+
+    p = Parameter(X)
+    assert numbers(CALLS[name](quadratic, p, p)) == numbers(CALLS[name](quadratic, X, X))
 
 
 @pytest.mark.parametrize("name", CALLS)

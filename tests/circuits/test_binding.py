@@ -308,7 +308,7 @@ def test_bad_inputs_are_refused(inputs: Any, match: str) -> None:
 
 
 def test_ragged_inputs_are_refused() -> None:
-    with pytest.raises(BindingError, match=r"input 'x' needs .*regular"):
+    with pytest.raises(BindingError, match=r"input 'x' needs .*[^.]\. Give a regular array"):
         cosines(two(), inputs={"x": [[0, 1], [0]], "y": [0]})
 
 

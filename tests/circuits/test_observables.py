@@ -125,7 +125,7 @@ def test_matrices_need_finite_numbers(entry: complex) -> None:
 def test_matrices_need_numbers() -> None:
     with pytest.raises(ObservableError, match="Hermitian needs finite numbers, got dtype <U1"):
         Hermitian([["a", "b"], ["c", "d"]], 0)  # type: ignore[list-item]
-    with pytest.raises(ObservableError, match="Hermitian needs rows of equal length"):
+    with pytest.raises(ObservableError, match=r"rows of equal length, got .*[^.]\. Give a square"):
         Hermitian([[1, 0], [0]], 0)  # type: ignore[list-item]
     with pytest.raises(ObservableError, match=r"fixed numbers, got Tensor .* requires grad"):
         Hermitian(Tensor(np.eye(2), requires_grad=True), 0)

@@ -85,7 +85,7 @@ FAULTS: dict[str, tuple[Callable[[Any], object], str]] = {
     "no list": (lambda d: d["parameters"][0]["value"].update(values=3), "need a list"),
     "integer leaf": (
         lambda d: d["parameters"][1].update(value={"dtype": "int64", "shape": [], "values": [1]}),
-        "needs a consistent circuit, got: ",
+        r"needs a consistent circuit, got: .* or give dtype\. Write the text again",
     ),
     "step of nothing": (
         lambda d: steps_of(d)[0]["attrs"]["index"]["tuple"][0].update(slice=[None, None, 0]),

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from qiskit import qpy
 from random_circuits import WITH_INPUT, WITHOUT_INPUT
 from strategies import AFFINE, STATES, DrawnCircuit, circuits, symbolic_circuits
 
 import qml
-from circuits import Circuit, from_qasm, from_qiskit, to_qasm, to_qiskit
+from circuits import Circuit, Parameter, from_qasm, from_qiskit, to_qasm, to_qiskit
 
 WAYS: dict[str, Callable[[Circuit], Circuit]] = {
     "pickle": lambda circuit: pickle.loads(pickle.dumps(circuit)),
@@ -84,6 +84,7 @@ def test_qpy_is_exact_in_numbers(drawn: DrawnCircuit) -> None:
 
 @settings(max_examples=60)
 @given(symbolic_circuits(AFFINE))
+@example(Circuit(3).append("cu", [0, 1], [Parameter(0.3, name="a"), 0.1, 0.2, 0.4], controls=[2]))
 def test_qpy_is_exact_in_symbols(circuit: Circuit) -> None:
     same_states(through_qpy(circuit), circuit, 1e-12)
 

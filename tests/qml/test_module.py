@@ -246,3 +246,8 @@ def test_repr_is_a_tree() -> None:
 def test_a_state_that_is_no_mapping_is_refused() -> None:
     with pytest.raises(StateDictError, match=r"needs a state_dict, a mapping .* got int 3"):
         qml.Linear(1, 1, seed=0).load_state_dict(3)  # type: ignore[arg-type]
+
+
+def test_a_value_of_ragged_rows_is_refused() -> None:
+    with pytest.raises(StateDictError, match=r"weight needs an array, .*[^.]\. Give what"):
+        qml.Linear(1, 1, seed=0).load_state_dict({"weight": [[1.0], [1.0, 2.0]], "bias": [0.0]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,26 @@ def export_circuit(circuit: Circuit) -> QuantumCircuit:
     steps = list(circuit.instructions)
     if steps and steps[0].gate is GATES["global_phase"] and not steps[0].controls:
         made.global_phase = symbols.expression(steps.pop(0).angles[0])
-    for step in steps:
-        angles = [symbols.expression(angle) for angle in step.angles]
-        made.append(_gate(step, angles), step.qubits)
+    for part in [part for step in steps for part in _parts(step)]:
+        angles = [symbols.expression(angle) for angle in part.angles]
+        made.append(_gate(part, angles), part.qubits)
     for clbit, qubit in circuit.measured.items():
         made.measure(qubit, clbit)
     return made
+
+
+def _parts(step: Instruction) -> list[Instruction]:
+    """Return a gate as Qiskit can also save it.
+
+    ``CUGate.control`` gives its base, a U of three angles, all four; qpy writes that and cannot
+    read it (seen in Qiskit 1.4.6 and 2.6.2). So ``cu`` under more controls is u and its phase.
+    """
+    row = step.gate
+    if row.base or not row.num_controls or row.num_controls == len(step.controls):
+        return [step]
+    *turns, phase = step.angles  # only cu has controls and no base with a name
+    inner = replace(step, gate=GATES["u"], angles=tuple(turns))
+    return [inner, replace(step, gate=GATES["global_phase"], targets=(), angles=(phase,))]
 
 
 def _gate(step: Instruction, angles: Sequence[Any]) -> Any:
@@ -51,10 +66,7 @@ def _gate(step: Instruction, angles: Sequence[Any]) -> Any:
     if row.num_controls == 0 or (row.base is not None and row.num_controls != count):
         base = gate_class(GATES[row.base] if row.base else row)(*angles)
         return base.control(count, ctrl_state=state, annotated=False) if count else base
-    extra = count - (row.num_controls or 0)  # our first controls are the outer ones
-    inner = gate_class(row)(*angles, ctrl_state=state >> extra)
-    low = state & ((1 << extra) - 1)
-    return inner.control(extra, ctrl_state=low, annotated=False) if extra else inner
+    return gate_class(row)(*angles, ctrl_state=state)
 
 
 def gate_class(row: Gate) -> Any:

@@ -127,7 +127,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 def test_dtypes_that_numpy_refuses_are_refused() -> None:
     with pytest.raises(DTypeError, match=r"subtract needs operands .* got dtypes bool, bool"):
         Tensor([True]) - Tensor([False])
-    with pytest.raises(DTypeError, match=r"power needs operands .* negative integer powers"):
+    with pytest.raises(DTypeError, match=r"power needs operands .* are not allowed\. Convert"):
         Tensor([2]) ** Tensor([-1])
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from math import prod
+
 import numpy as np
 import pytest
 from leaves import version
@@ -10,6 +13,7 @@ from autodiff import (
     DeviceMismatch,
     DeviceUnavailable,
     Parameter,
+    ShapeError,
     Tensor,
     exp,
     grad,
@@ -17,8 +21,10 @@ from autodiff import (
     no_grad,
     reset_stats,
     stats,
+    tensordot,
 )
 from autodiff.ops.transfer import to
+from autodiff.table import FUNCTIONS
 
 
 def moves(device: str = "emulated") -> tuple[int, int]:
@@ -142,6 +148,7 @@ WITH_NUMBERS = {
     "power of a number": lambda x: 2.0**x,
     "complex product": lambda x: (x * 1j).imag,
     "complex quotient": lambda x: (x / 2j).imag,
+    "product of axes": lambda x: tensordot(3.0, x, 0),
 }
 
 
@@ -155,6 +162,37 @@ def test_gradient_beside_a_number_stays_on_the_device(name: str) -> None:
         assert x.grad.device == x.device
         gradients.append(x.grad.tolist())
     assert gradients[0] == gradients[1]
+
+
+TWO_OPERANDS = [
+    name
+    for name, function in FUNCTIONS.items()
+    if [p.annotation for p in signature(function).parameters.values() if p.default is p.empty]
+    == ["Operand", "Operand"]
+]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 2)])
+@pytest.mark.parametrize("number_first", [True, False])
+@pytest.mark.parametrize("name", TWO_OPERANDS)
+def test_every_function_takes_a_number_beside_a_device(
+    name: str, number_first: bool, shape: tuple[int, ...]
+) -> None:
+    found = []
+    for device in ("cpu", "emulated"):
+        x = Tensor(np.linspace(0.2, 0.8, prod(shape)).reshape(shape), None, device)
+        x.requires_grad_(True)
+        reset_stats()
+        try:
+            made = FUNCTIONS[name](*((2.0, x) if number_first else (x, 2.0)))
+        except ShapeError as error:
+            found.append((str(error), None))
+            continue
+        if made.requires_grad:
+            made.real.sum().backward()
+        assert moves() == (0, 0)
+        found.append((made.tolist(), None if x.grad is None else x.grad.tolist()))
+    assert found[0] == found[1]
 
 
 def test_backward_and_missing_gradients_need_no_upload() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 from runtimes import claimed, emulated, managed
 
-from autodiff import F32, Tensor
+from autodiff import F32, F64, Program, Runtime, Tensor
 from autodiff.node import Op
 from autodiff.runtime.errors import MissingIngressContract
 from autodiff.runtime.executor import Executor, IngressContract
@@ -87,6 +88,20 @@ def test_plain_is_the_cpu_with_nothing_of_a_users() -> None:
     assert not any(executor.is_plain for executor in others)
     plain.contract = None
     assert not plain.is_plain
+
+
+def test_a_method_of_one_executor_is_asked() -> None:
+    """Assigned to the object, not to a class of its own."""
+    executor, ran = Executor("cpu"), []
+
+    def run(op: Op, *given: Any) -> tuple[Any, ...]:
+        ran.append(op.name)
+        return Executor.run(executor, op, *given)
+
+    executor.run = run  # type: ignore[method-assign]
+    square = Program.trace(lambda x: x * x, ((2,), F64))
+    (made,) = Runtime([executor]).run(square, [Tensor([2.0, 3.0])])
+    assert (made.tolist(), ran, executor.is_plain) == ([4.0, 9.0], ["multiply"], False)
 
 
 @pytest.mark.parametrize("part", PARTS)
