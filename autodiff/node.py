@@ -78,6 +78,8 @@ class Op:
             at once, and what is queued before it.
         moves: the op copies its operand to the device in ``attrs["device"]``; the dispatch point
             does it, as no forward knows a device.
+        prepare: ``prepare(metas, attrs)`` to attrs for the forward of a prepared program, where the
+            operands keep their shapes and dtypes: what follows from these is found out once.
         samples: ``samples(draw)`` to ``((args, attrs), ...)`` for the table test, where
             ``draw(*shape)`` gives an array of the dtype under test in the op's domain.
         domain: bounds of real operands, and of real and imaginary parts, in the table test.
@@ -87,7 +89,8 @@ class Op:
 
     __slots__ = (
         "doc", "domain", "draws", "forward", "meta", "moves", "name", "outputs", "per_sample",
-        "reads_from", "reads_outputs", "resident", "samples", "takes_complex", "view", "vjp",
+        "prepare", "reads_from", "reads_outputs", "resident", "samples", "takes_complex", "view",
+        "vjp",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +108,7 @@ class Op:
         draws: bool = False,
         resident: bool = True,
         moves: bool = False,
+        prepare: Callable[[Sequence[Meta], Attrs], Attrs] | None = None,
         samples: Callable[..., Sequence[tuple[tuple[Any, ...], Attrs]]] | None = None,
         domain: tuple[float, float] = (-2.0, 2.0),
         takes_complex: bool = True,
@@ -122,6 +126,7 @@ class Op:
         self.draws = draws
         self.resident = resident
         self.moves = moves
+        self.prepare = prepare
         self.samples = samples
         self.domain = domain
         self.takes_complex = takes_complex

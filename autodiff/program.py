@@ -272,6 +272,7 @@ def _all_public(op: Op) -> Op:
         reads_from=op.reads_from,
         per_sample=op.per_sample,
         draws=op.draws,
+        prepare=op.prepare,
     )
 
 

@@ -78,23 +78,40 @@ class Entries(Constants):
 
         They are float64 if scaled.
         """
+        return self._added(xp, self._read(source))
+
+    def apply(self, xp: Any, source: Any) -> Any:
+        """Return the result ``(..., size)`` of a source ``(..., N)``, in its dtype."""
+        return self._placed(xp, self.sums(xp, source), source.dtype)
+
+    def apply_to_sum(self, xp: Any, source: Any, axis: int) -> Any:
+        """Return the result of a source's sum over an axis; what nothing reads is not added up."""
         if self.source is None:
-            terms = source.take(self.origins, axis=-1)
-        else:
-            terms = source[..., self.source]
+            return self.apply(xp, source.sum(axis=axis))
+        terms = source[..., self.source].sum(axis=axis)
+        return self._placed(xp, self._added(xp, terms), source.dtype)
+
+    def _read(self, source: Any) -> Any:
+        """Return what every entry reads ``(..., E)``."""
+        if self.source is None:
+            return source.take(self.origins, axis=-1)
+        return source[..., self.source]
+
+    def _added(self, xp: Any, terms: Any) -> Any:
+        """Return the elements at ``places`` ``(..., P)``, of what every entry reads."""
         if self.scaled:
             terms = terms * self.factors
         if self.firsts.size < self.factors.size:
             terms = xp.add.reduceat(terms, self.firsts, axis=-1)
         return terms
 
-    def apply(self, xp: Any, source: Any) -> Any:
-        """Return the result ``(..., size)`` of a source ``(..., N)``, in its dtype."""
+    def _placed(self, xp: Any, sums: Any, dtype: Any) -> Any:
+        """Return the result of the elements at ``places``; others are zero."""
         if self.places.size == self.size:
-            return self.sums(xp, source).astype(source.dtype, copy=False)
-        result = xp.zeros((*source.shape[:-1], self.size), source.dtype)
+            return sums.astype(dtype, copy=False)
+        result = xp.zeros((*sums.shape[:-1], self.size), dtype)
         if self.places.size:
-            result[..., self.target] = self.sums(xp, source)
+            result[..., self.target] = sums
         return result
 
     def part(self, size: int, chosen: NDArray[np.bool_], renamed: Ints) -> tuple[Entries, Entries]:

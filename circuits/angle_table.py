@@ -217,8 +217,9 @@ def _assemble_vjp(
     """
     parts, own = [], layout.own
     if wanted[0]:
-        total = g if own is None else g.sum(axis=lead)
-        parts.append(layout.shared.by_column.apply(xp, total))
+        columns = layout.shared.by_column
+        flat = columns.apply(xp, g) if own is None else columns.apply_to_sum(xp, g, lead)
+        parts.append(flat)
     if wanted[1]:
         assert own is not None
         rows, axes = own.by_column.apply(xp, g), g.shape[:-1]

@@ -13,13 +13,15 @@ Reference: Jones and Gacon (2020), arXiv:2009.02823, for the adjoint sweep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
 from typing import Any
 
 from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.ieee import silence
-from autodiff.node import Meta, Op
+from autodiff.node import Attrs, Meta, Op
 from autodiff.ops.declare import unchanged
 from circuits.angle_table import wanted_slots
 from circuits.engines.base import Engine, Wanted
@@ -121,7 +123,7 @@ def _evolve_vjp(
     g, rows = cotangent_rows(g, (final, angles, *matrices), ranks)
     parts = swept(
         xp,
-        engine,
+        partial(engine.reverse, plan),
         plan,
         lead(final, 1),
         lead(angles, 1),
@@ -247,12 +249,12 @@ def _expectation(
     terms: Terms,
     engine: Engine,
     single: bool,
+    run: Callable[..., Any] | None = None,
 ) -> tuple[Any, Any]:
     rows, angles, batched = as_batch(state, angles)
     given = [lead(m, 2) for m in matrices] if matrices else ()
-    final, values = silence.run(
-        engine.forward, plan, rows, angles, given, terms, lead(coefficients, 1)
-    )
+    run = run or partial(engine.forward, plan)
+    final, values = silence.run(run, rows, angles, given, terms, lead(coefficients, 1))
     if plan.partial:
         show_unseen(xp, angles, [values])
     return values_of(values, batched, single), final
@@ -271,12 +273,13 @@ def _expectation_vjp(
     single: bool,
     wanted: Wanted,
     ranks: tuple[int, ...] | None = None,
+    run: Callable[..., Any] | None = None,
 ) -> tuple[Any, ...]:
     g, rows = cotangent_rows(g, (final, angles, coefficients, *matrices), ranks)
     batched = g.ndim - (rows is not None) == 2 - single
     parts = swept(
         xp,
-        engine,
+        run or partial(engine.reverse, plan),
         plan,
         lead(final, 1),
         lead(angles, 1),
@@ -328,6 +331,23 @@ def _expectation_vjp_meta(
     return row_metas(metas, g, ranks)
 
 
+def _prepare_expectation(metas: Sequence[Meta], attrs: Attrs) -> Attrs:
+    state, angles, *_ = metas
+    batch = prod(lead_shape(state, angles))
+    run = attrs["engine"].prepared_forward(attrs["plan"], batch, state[1], attrs["terms"])
+    return {**attrs, "run": run}
+
+
+def _prepare_expectation_vjp(metas: Sequence[Meta], attrs: Attrs) -> Attrs:
+    g, final = metas[:2]
+    if attrs.get("ranks"):
+        return attrs
+    batch = prod(g[0]) // (1 if attrs["single"] else g[0][-1])
+    plan, terms, wanted = attrs["plan"], attrs["terms"], attrs["wanted"]
+    run = attrs["engine"].prepared_reverse(plan, batch, final[1], terms, wanted)
+    return {**attrs, "run": run}
+
+
 _EXPECTATION = Op(
     "expectation",
     _expectation,
@@ -335,8 +355,11 @@ _EXPECTATION = Op(
     _expectation_meta,
     reads_outputs=True,
     reads_from=1,  # the final states
+    prepare=_prepare_expectation,
 )
-_EXPECTATION_VJP = reverse_op("expectation_vjp", _expectation_vjp, _expectation_vjp_meta)
+_EXPECTATION_VJP = reverse_op(
+    "expectation_vjp", _expectation_vjp, _expectation_vjp_meta, _prepare_expectation_vjp
+)
 
 
 # -- an observable applied to a state --------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import Any
 from autodiff import Tensor
 from autodiff.dtypes import real_dtype
 from autodiff.ieee import silence, silent
-from autodiff.node import Meta, Op
+from autodiff.node import Attrs, Meta, Op
 from circuits.angle_table import wanted_slots
-from circuits.engines.base import Engine, Wanted
+from circuits.engines.base import Gradients, Wanted
 from circuits.first_order import refuse_second_order
 from circuits.leading_axes import repeated, with_rows
 from circuits.plan.steps import Plan
@@ -22,9 +22,22 @@ NAN_IS_A_RESULT = silent
 """The sine of an infinite angle is NaN on every engine; NumPy alone would warn of it."""
 
 
-def reverse_op(name: str, forward: Callable[..., Any], meta: Callable[..., Sequence[Meta]]) -> Op:
+def reverse_op(
+    name: str,
+    forward: Callable[..., Any],
+    meta: Callable[..., Sequence[Meta]],
+    prepare: Callable[[Sequence[Meta], Attrs], Attrs] | None = None,
+) -> Op:
     """Return the row of an op's backward pass: it pulls rows back at once, but not twice."""
-    return Op(name, forward, refuse_second_order, meta, outputs=None, per_sample=with_rows)
+    return Op(
+        name,
+        forward,
+        refuse_second_order,
+        meta,
+        outputs=None,
+        per_sample=with_rows,
+        prepare=prepare,
+    )
 
 
 def wanted_of(inputs: Sequence[Tensor]) -> Wanted:
@@ -40,7 +53,7 @@ def wanted_of(inputs: Sequence[Tensor]) -> Wanted:
 
 def swept(
     xp: Any,
-    engine: Engine,
+    run: Callable[..., Gradients],
     plan: Plan,
     final: Any,
     angles: Any,
@@ -57,7 +70,7 @@ def swept(
 
     Args:
         xp: NumPy's module, or a backend's.
-        engine: runs it.
+        run: an engine's ``reverse`` of the plan.
         plan: what is undone.
         final: states (B, N), which all rows share.
         angles: (B or 1, S).
@@ -78,8 +91,7 @@ def swept(
         if coefficients is not None:
             coefficients = repeated(xp, coefficients, rows)
     gradients = silence.run(
-        engine.reverse,
-        plan,
+        run,
         final,
         angles,
         matrices,

@@ -17,7 +17,7 @@ from autodiff.backends.interface import Array
 from autodiff.device import CPU
 from autodiff.dispatch import result_of
 from autodiff.dtypes import DType
-from autodiff.node import Cell, Shape
+from autodiff.node import Cell, Meta, Shape
 from autodiff.runtime.errors import ExecutionFailed, OutputResidencyMismatch, Renamed
 from autodiff.runtime.location import Signature
 from autodiff.runtime.results import check_outputs
@@ -94,14 +94,16 @@ class Direct:
         later = range(len(listing.slots), len(listing.metas))
         self._later = [placed.get(value) for value in later]
         kept = {*listing.slots, *listing.constants}  # others hold them as well
-        self._calls = [self._call(op, kept) for op in launch.ops]
+        self._calls = [self._call(op, kept, listing.metas) for op in launch.ops]
         self._outputs = listing.outputs
         self._borrowed = listing.borrowed
         self._constants = dict(zip(listing.constants, constants, strict=True))
 
-    def _call(self, op: ScheduledOp, kept: set[int]) -> Call:
-        line = op.line
-        forward = partial(line.op.forward, self._at.executor.backend.xp, **line.attrs)
+    def _call(self, op: ScheduledOp, kept: set[int], metas: Sequence[Meta]) -> Call:
+        line, attrs = op.line, op.line.attrs
+        if line.op.prepare is not None:
+            attrs = line.op.prepare([metas[value] for value in line.operands], attrs)
+        forward = partial(line.op.forward, self._at.executor.backend.xp, **attrs)
         finish = np.asarray if line.op.view else self._own
         one: tuple[Shape | None, DType | None] = op.metas[0] if len(op.metas) == 1 else (None, None)
         drops = tuple([value for value in op.drops if value not in kept])

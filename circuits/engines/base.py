@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autodiff.dtypes import C64
+from autodiff.dtypes import real_dtype
 from circuits.plan import memory
 from circuits.plan.forecast import Outline
 from circuits.plan.steps import ComplexArray, Plan, RealArray
@@ -114,6 +115,32 @@ class Engine(ABC):
         lambda = sum_t 2 w[rows[t]] c_t O_t psi.
         """
 
+    def prepared_forward(
+        self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
+    ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
+        """Return ``forward`` without its plan, for calls of one kind: none of them looks for it.
+
+        Args:
+            plan: of all calls.
+            batch: samples of each call.
+            dtype: of states.
+            terms: those that each call is given.
+
+        Returns:
+            A function of state, angles, matrices, terms and coefficients, by position.
+        """
+        return partial(self.forward, plan)
+
+    def prepared_reverse(
+        self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None, wanted: Wanted
+    ) -> Callable[..., Gradients]:
+        """Return ``reverse`` without its plan, for calls of one kind; see ``prepared_forward``.
+
+        Returns:
+            A function of what ``reverse`` takes, where keywords stay keywords.
+        """
+        return partial(self.reverse, plan)
+
     def available_memory(self) -> int:
         """Return the bytes that runs of this engine may still use; by default the host's."""
         return memory.available_memory()
@@ -142,14 +169,6 @@ class Engine(ABC):
             reverse_bytes=9 * states + indices,
             angle_bytes=batch * plan.num_slots * real_dtype(dtype).itemsize,
         )
-
-
-_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-
-
-def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the real dtype of the same precision: complex64 to float32, complex128 to float64."""
-    return _SINGLE if dtype == C64 else _DOUBLE
 
 
 def check_batch(arrays: Sequence[NDArray[Any] | None]) -> int:

@@ -11,12 +11,12 @@ import numpy as np
 
 from autodiff.backends.interface import Array, Backend
 from autodiff.backends.raw_modules import KernelSet, OutOfDeviceMemory, RawModule
+from autodiff.dtypes import real_dtype
 from circuits.engines.base import (
     Engine,
     Gradients,
     Wanted,
     check_batch,
-    real_dtype,
     swept_samples,
 )
 from circuits.engines.cuda_calls import Call, Operands

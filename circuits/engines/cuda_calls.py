@@ -9,8 +9,9 @@ import numpy as np
 
 from autodiff.backends.interface import Array
 from autodiff.backends.raw_modules import RawModule
+from autodiff.dtypes import real_dtype
 from circuits.engines import instructions as stages
-from circuits.engines.base import Wanted, real_dtype
+from circuits.engines.base import Wanted
 from circuits.engines.cuda_program import PART, WAVES, DeviceProgram, blocks_of
 from circuits.engines.cuda_table import THREADS
 from circuits.plan.terms import Terms

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from autodiff.dtypes import real_dtype
 from circuits.engines import instructions as stages
-from circuits.engines.base import Wanted, real_dtype
+from circuits.engines.base import Wanted
 from circuits.engines.cuda_program import WAVES, DeviceProgram, blocks_of
 from circuits.engines.cuda_table import HostTable
 from circuits.plan.forecast import DeviceWork, Outline

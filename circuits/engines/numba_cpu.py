@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autodiff.dtypes import real_dtype
 from circuits.engines import numba_kernels_drivers as drivers
 from circuits.engines import numba_kernels_stages as stages
 from circuits.engines.base import (
@@ -16,10 +18,9 @@ from circuits.engines.base import (
     Gradients,
     Wanted,
     own_states,
-    real_dtype,
     swept_samples,
 )
-from circuits.engines.numba_buffers import ResultBuffers, aligned
+from circuits.engines.numba_buffers import SMALLEST, ResultBuffers, aligned
 from circuits.engines.numba_outline import outline
 from circuits.engines.numba_program import Call, Program, sparse_product
 from circuits.engines.numba_threads import block_team, run_team, stage_team, workspace_shape
@@ -68,30 +69,48 @@ class NumbaEngine(Engine):
         coefficients: RealArray | None = None,
     ) -> tuple[ComplexArray, RealArray | None]:
         """Apply the plan to every sample, then measure."""
-        program, real = self._program(plan), real_dtype(state.dtype)
+        batch = _samples(state, angles, matrices, coefficients)
+        run = self.prepared_forward(plan, batch, state.dtype, terms)
+        return run(state, angles, matrices, terms, coefficients)
+
+    def prepared_forward(
+        self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
+    ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
+        """Find out what calls of ``forward`` with as many samples have in common."""
+        program = self._program(plan)
         if isinstance(program, Pieces):
-            return program.forward(state, angles, matrices, terms, coefficients)
-        batch, size = _samples(state, angles, matrices, coefficients), state.shape[1]
-        require_memory(batch * state.dtype.itemsize * size, "a run's final states")
-        call = program.call(batch, real, terms, None)
+            return program.forward
+        return partial(self._forward, program, program.call(batch, real_dtype(dtype), terms, None))
+
+    def _forward(
+        self,
+        program: Program,
+        call: Call,
+        state: ComplexArray,
+        angles: RealArray,
+        matrices: Sequence[ComplexArray],
+        terms: Terms | None,
+        coefficients: RealArray | None,
+    ) -> tuple[ComplexArray, RealArray | None]:
+        batch, real, size = call.batch, call.real, state.shape[1]
         columns = call.columns
         if columns is None:
             columns, _ = program.make_columns(angles, matrices, real)
-        final = self._results.empty((batch, size), state.dtype)
+        final = self._new_states(batch, size, state.dtype)
         values = _NOTHING[real] if terms is None else np.zeros((batch, terms.num_rows), real)
         operands = (
             *call.tables,
             _input(angles, real),
             columns,
             _states(state, real),
-            _input(coefficients, real),
+            _NONE[real] if coefficients is None else _input(coefficients, real),
             final.view(real),
             values,
         )
         if call.passes:
-            self._run_stages(stages.forward_stages, call, operands, batch)
+            self._run_stages(stages.forward_stages, call, operands)
         else:
-            self._run_blocks(drivers.forward, call, operands, real)
+            self._run_blocks(drivers.forward, call, operands)
         if terms is None or coefficients is None:
             return final, None
         for position, term in call.shape.sparse:
@@ -113,19 +132,57 @@ class NumbaEngine(Engine):
         weights: RealArray | None = None,
     ) -> Gradients:
         """Undo the plan as far as a gradient is wanted."""
-        program, start = self._program(plan), (cotangent, terms, coefficients, weights)
+        batch = swept_samples(cotangent, weights)
+        run = self.prepared_reverse(plan, batch, final.dtype, terms, wanted)
+        return run(
+            final,
+            angles,
+            matrices,
+            wanted,
+            cotangent=cotangent,
+            terms=terms,
+            coefficients=coefficients,
+            weights=weights,
+        )
+
+    def prepared_reverse(
+        self,
+        plan: Plan,
+        batch: int,
+        dtype: np.dtype[Any],
+        terms: Terms | None,
+        wanted: Wanted,
+    ) -> Callable[..., Gradients]:
+        """Find out what calls of ``reverse`` with as many samples have in common."""
+        program = self._program(plan)
         if isinstance(program, Pieces):
-            return program.reverse(final, angles, matrices, wanted, *start)
-        batch, real = swept_samples(cotangent, weights), real_dtype(final.dtype)
-        call = program.call(batch, real, terms, wanted)
+            return program.reverse
+        call = program.call(batch, real_dtype(dtype), terms, wanted)
+        return partial(self._reverse, program, call)
+
+    def _reverse(
+        self,
+        program: Program,
+        call: Call,
+        final: ComplexArray,
+        angles: RealArray,
+        matrices: Sequence[ComplexArray],
+        wanted: Wanted,
+        cotangent: ComplexArray | None,
+        terms: Terms | None,
+        coefficients: RealArray | None,
+        weights: RealArray | None,
+    ) -> Gradients:
+        batch, real = call.batch, call.real
         columns, made = call.columns, _NO_FUNCTIONS
         if columns is None:
             columns, made = program.make_columns(angles, matrices, real)
-        nothing, asked = _NOTHING[real], 0 if terms is None else len(terms.terms)
-        by_term = np.zeros((batch, asked), real) if wanted.coefficients else nothing
-        by_state = nothing
+        nothing, none = _NOTHING[real], _NONE[real]
+        by_term = by_state = nothing
+        if wanted.coefficients:
+            by_term = np.zeros((batch, 0 if terms is None else len(terms.terms)), real)
         if wanted.state:
-            by_state = self._results.empty((batch, final.shape[1]), final.dtype)
+            by_state = self._new_states(batch, final.shape[1], final.dtype)
         if call.shape.sparse:
             cotangent = _sparse_cotangent(terms, final, coefficients, weights)
         results = np.empty((batch, program.num_results), real)
@@ -134,17 +191,17 @@ class NumbaEngine(Engine):
             _input(angles, real),
             columns,
             _states(final, real),
-            _NONE[real] if cotangent is None else _states(cotangent, real),
-            _input(coefficients, real),
-            _input(weights, real),
+            none if cotangent is None else _states(cotangent, real),
+            none if coefficients is None else _input(coefficients, real),
+            none if weights is None else _input(weights, real),
             results,
             by_term,
             by_state.view(real) if wanted.state else nothing,
         )
         if call.passes:
-            self._run_stages(stages.reverse_stages, call, operands, batch)
+            self._run_stages(stages.reverse_stages, call, operands)
         else:
-            self._run_blocks(drivers.reverse, call, operands, real)
+            self._run_blocks(drivers.reverse, call, operands)
         if wanted.coefficients:
             _finish_terms(terms, final, weights, by_term)
         return Gradients(
@@ -167,18 +224,16 @@ class NumbaEngine(Engine):
             return program.outline(batch, dtype, terms)
         return outline(program, batch, dtype, terms)
 
-    def _run_blocks(
-        self, driver: Any, call: Call, operands: tuple[Any, ...], real: np.dtype[Any]
-    ) -> None:
+    def _run_blocks(self, driver: Any, call: Call, operands: tuple[Any, ...]) -> None:
         """Run a driver of whole programs: threads share the blocks."""
         team = block_team(call.blocks, call.work)
-        room = self._workspace(team, call.size, real)
+        room = self._workspace(team, call.size, call.real)
         run_team(driver, (*operands, room, np.zeros(drivers.COUNTERS, np.int64)), team)
 
-    def _run_stages(self, driver: Any, call: Call, operands: tuple[Any, ...], batch: int) -> None:
+    def _run_stages(self, driver: Any, call: Call, operands: tuple[Any, ...]) -> None:
         """Run a driver of staged programs: threads share the tiles."""
-        shape = call.shape
-        lanes, real = shape.layout.lanes, shape.layout.schedule.fixed.dtype
+        shape, real = call.shape, call.real
+        lanes = shape.layout.lanes
         team = stage_team(call.blocks, len(shape.layout.schedule.places))
         room = self._workspace(team + 1, call.size, real)
         parts = [np.empty((call.blocks, (shape.atoms + 1) * lanes), real)]
@@ -187,8 +242,16 @@ class NumbaEngine(Engine):
             operands = (*operands, self._states_between(size, real))
             width = shape.layout.schedule.sizes[1] * lanes
             parts.append(np.empty((call.blocks, width), real))
-        control = np.zeros(stages.COUNTERS + 2 * batch * (call.passes + 2), np.int64)
+        control = np.zeros(stages.COUNTERS + 2 * call.batch * (call.passes + 2), np.int64)
         run_team(driver, (*operands, room[team], *parts, room, control), team)
+
+    def _new_states(self, batch: int, size: int, dtype: np.dtype[Any]) -> ComplexArray:
+        """Return room for states ``(batch, size)``."""
+        count = batch * size * dtype.itemsize
+        if count < SMALLEST:
+            return np.empty((batch, size), dtype)
+        require_memory(count, "a run's final states")
+        return self._results.empty((batch, size), dtype)
 
     def _workspace(self, count: int, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return room that only this call's threads use, kept from call to call."""
@@ -232,10 +295,8 @@ def _samples(
     return max(batch, *map(len, matrices)) if matrices else batch
 
 
-def _input(array: NDArray[Any] | None, real: np.dtype[Any]) -> NDArray[Any]:
+def _input(array: NDArray[Any], real: np.dtype[Any]) -> NDArray[Any]:
     """Return a contiguous read-only view or copy: for a writable array Numba would compile anew."""
-    if array is None:
-        return _NONE[real]
     flags = array.flags
     if flags.c_contiguous and not flags.writeable and array.dtype is real:
         return array

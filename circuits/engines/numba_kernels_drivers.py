@@ -108,8 +108,9 @@ GROWN, NUMBERS = 15, 16
 """Where it stands how many instructions at the beginning reach the rows one qubit after the other,
 0 if they do not: as long as they run, |0...0> is zero in the rows not yet reached."""
 
-OPS, PASSES = NUMBERS, NUMBERS + PART
-"""Heads of the parts of a call, behind its numbers: instructions, and passes of staged programs."""
+OPS, UNWANTED, PASSES = range(NUMBERS, NUMBERS + 3 * PART, PART)
+"""Heads of the parts of a call, behind its numbers: instructions; slots whose gradient is zero as
+nobody wants it; passes of staged programs."""
 
 ORDERS, ITEMS, FIXED, GROUPS, WORDS, PROJECTORS, LIMITS, SIGNS, LINKS, SHARES, BITS = range(
     0, 11 * PART, PART
@@ -439,16 +440,17 @@ def forward(  # budget: the order of a call
     one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
     grown = call[GROWN] if states.shape[0] == 1 and is_zero_state(states[0]) else zero
-    varies, done, block = False, zero, atomic_add(control, CLAIMED, 1)
+    low, high, varies = zero, zero, False
+    done, block = zero, atomic_add(control, CLAIMED, 1)
     if block < call[BLOCKS]:  # else the call may be over, and the room another's
-        varies = mark_varying(angles, columns, ops, items, marks)
-        fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+        low, high, varies = mark_varying(angles, columns, ops, items, marks)
+        fill_operands(angles, columns, zero, one, L, marks, none, zero, slots, scratch)
         prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
     while block < call[BLOCKS]:
         sample = block * V if wide else block
         lanes = min(V, batch - sample) if wide else one
         if varies:
-            fill_operands(angles, columns, sample, lanes, L, marks, mark, scratch)
+            fill_operands(angles, columns, sample, lanes, L, marks, mark, low, high, scratch)
             prepare(ops, items, fixed, numbers, L, C, slots, marks, mark)
         if grown:
             load_zero_row(states[0], wide, b)
@@ -504,17 +506,19 @@ def reverse(  # budget: the order of a sweep
     )
     one, none, mark = k - k + 1, room.dtype.type(0), room.dtype.type(1)
     E, G = room[call[AT_ENVIRONMENTS] : call[AT_RESULTS]], room[call[AT_RESULTS] : call[AT_SUMS]]
+    unwanted = part(call, UNWANTED, call)
     V, zero, count = vlen(room), k - k, words.shape[0] + projectors.shape[0]
-    varies, done, block = False, zero, atomic_add(control, CLAIMED, 1)
+    low, high, varies = zero, zero, False
+    done, block = zero, atomic_add(control, CLAIMED, 1)
     if block < call[BLOCKS]:  # else the call may be over, and the room another's
-        varies = mark_varying(angles, columns, ops, items, marks)
-        fill_operands(angles, columns, zero, one, L, marks, none, scratch)
+        low, high, varies = mark_varying(angles, columns, ops, items, marks)
+        fill_operands(angles, columns, zero, one, L, marks, none, zero, slots, scratch)
         prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
     while block < call[BLOCKS]:
         sample = block * V if wide else block
         lanes = min(V, batch - sample) if wide else one
         if varies:
-            fill_operands(angles, columns, sample, lanes, L, marks, mark, scratch)
+            fill_operands(angles, columns, sample, lanes, L, marks, mark, low, high, scratch)
             prepare(ops, items, fixed, numbers, L, C, slots, marks, mark)
         load_block(final, sample, wide, lanes, b, k, orders[1], scratch)
         if cotangents.shape[0]:
@@ -543,7 +547,7 @@ def reverse(  # budget: the order of a sweep
         if call[DOT]:
             vstore(G, slots * V, imaginary_dot(b, c, k))
         run_reverse(b, c, k, ops, call[STOP], ops.shape[0], items, fixed, C, E, scratch, zero)
-        finish(ops, items, C, E, G, slots, call[STOP])
+        finish(ops, items, C, E, G, slots, call[STOP], unwanted)
         store_results(G, sample, wide, lanes, out)
         if by_state.shape[0]:
             if call[PHASED]:

@@ -41,6 +41,7 @@ from circuits.engines.numba_kernels_drivers import (
     PHASED,
     ROWS_LOG,
     STOP,
+    UNWANTED,
     fill_factors,
     measure_tile,
     run_forward,
@@ -50,7 +51,7 @@ from circuits.engines.numba_kernels_drivers import (
     unpacked,
     wait_for,
 )
-from circuits.engines.numba_kernels_packing import part_planes, part_rows
+from circuits.engines.numba_kernels_packing import part, part_planes, part_rows
 from circuits.engines.numba_kernels_states import (
     imaginary_dot,
     load_rows,
@@ -157,7 +158,7 @@ def forward_stages(  # budget: the order of a pass
     for sample in range(batch):
         if atomic_add(control, own, 1) == 0:
             _clear(marks)
-            fill_operands(angles, columns, sample, one, L, marks, none, scratch)
+            fill_operands(angles, columns, sample, one, L, marks, none, zero, slots, scratch)
             prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
             _clear(sums.reshape(-1))
             atomic_add(control, own + 1, 1)
@@ -251,7 +252,7 @@ def reverse_stages(  # budget: the order of a sweep
     for sample in range(batch):
         if atomic_add(control, own, 1) == 0:
             _clear(marks)
-            fill_operands(angles, columns, sample, one, L, marks, none, scratch)
+            fill_operands(angles, columns, sample, one, L, marks, none, zero, slots, scratch)
             prepare(ops, items, fixed, numbers, L, C, slots, marks, none)
             fill_factors(links, shares, coefficients, weights, sample, one, factors, count)
             sign_sums(words, projectors, signs, factors)
@@ -321,7 +322,7 @@ def reverse_stages(  # budget: the order of a sweep
             _add_chunks(environments, E)
             for chunk in range(chunks):
                 vstore(G, slots * V, vadd(vload(G, slots * V), vload(sums[chunk], dots)))
-            finish(ops, items, C, E, G, slots, call[STOP])
+            finish(ops, items, C, E, G, slots, call[STOP], part(call, UNWANTED, call))
             store_results(G, sample, zero, one, out)
             if by_term.shape[1]:
                 total = room[call[AT_SUMS] : call[AT_SUMS] + count * V]

@@ -43,6 +43,7 @@ from circuits.engines.numba_simd import (
     fms,
     inlined,
     vadd,
+    vdiffer,
     vfill,
     vlen,
     vload,
@@ -122,8 +123,31 @@ def _cosine_sine(x: Array, L: Array, scratch: Array) -> Array:
 
 
 @compiled
-def mark_varying(angles: Array, columns: Array, ops: Array, items: Array, marks: Array) -> bool:
-    """Mark with 1 what differs between samples; return whether anything does.
+def _mark_slots(angles: Array, marks: Array) -> Array:
+    """Mark the slots whose angles differ between samples; return the first and the last one's end.
+
+    What is not a number may differ from itself.
+    """
+    V, slots = vlen(marks), angles.shape[1]
+    for s in range(0, slots - V + 1, V):
+        first, found = vload(angles, s), vzero(marks)
+        for sample in range(1, angles.shape[0]):
+            found = vdiffer(first, vload(angles, sample * slots + s), found)
+        vstore(marks, s, found)
+    for s in range(slots // V * V, slots):
+        for sample in range(1, angles.shape[0]):
+            if angles[sample, s] != angles[0, s]:
+                marks[s] = 1.0
+    low, high = slots, slots - slots
+    for s in range(slots):
+        if marks[s] != 0.0:
+            marks[s], low, high = 1.0, min(low, s), s + 1
+    return low, high
+
+
+@compiled
+def mark_varying(angles: Array, columns: Array, ops: Array, items: Array, marks: Array) -> Array:
+    """Mark with 1 what differs between samples; return between which slots, and if anything does.
 
     Marked are slots, then the columns as a whole, then instructions. The others' part of a block's
     tables is the same for all blocks.
@@ -132,12 +156,9 @@ def mark_varying(angles: Array, columns: Array, ops: Array, items: Array, marks:
     for at in range(slots + 1 + ops.shape[0]):
         marks[at] = 0.0
     if angles.shape[0] == 1 and columns.shape[0] == 1:
-        return False
+        return slots, slots - slots, False
     marks[slots] = columns.shape[0] > 1
-    for sample in range(1, angles.shape[0]):
-        for s in range(slots):
-            if angles[sample, s] != angles[0, s]:  # so does what is not a number
-                marks[s] = 1.0
+    low, high = _mark_slots(angles, marks)
     for i in range(ops.shape[0]):
         kind, first, last = ops[i, KIND], ops[i, FIRST], ops[i, LAST]
         if kind in (TABLE, DENSE):
@@ -147,7 +168,7 @@ def mark_varying(angles: Array, columns: Array, ops: Array, items: Array, marks:
         for e in range(first, last, 3):
             if items[e] != CONSTANT and marks[slots if items[e] == COLUMN else items[e + 1]] > 0:
                 marks[slots + 1 + i] = 1.0
-    return True
+    return low, high, True
 
 
 @compiled
@@ -159,20 +180,22 @@ def fill_operands(
     L: Array,
     marks: Array,
     mark: float,
+    low: int,
+    high: int,
     scratch: Array,
 ) -> None:
     """Make the entries with a mark of the table L, for ``lanes`` samples from ``sample`` on.
 
-    Lanes beyond these repeat the last. Where all lanes are equal, the vectors that sines and
-    cosines are computed of are of slots.
+    Slots with it are from ``low`` on, before ``high``. Lanes beyond these samples repeat the last.
+    Where all lanes are equal, the vectors that sines and cosines are computed of are of slots.
     """
     V, slots, width = vlen(L), angles.shape[1], columns.shape[1]
     apart = lanes > 1 and angles.shape[0] > 1
     start = sample * slots if angles.shape[0] > 1 else 0
-    for s in range(0, slots, 1 if apart else V):
+    for s in range(low, high, 1 if apart else V):
         if apart and marks[s] != mark:
             continue
-        some = lanes if apart else min(V, slots - s)
+        some = lanes if apart else min(V, high - s)
         x = vgather(angles, start + s, slots if apart else 1, some)
         cosine, sine = _cosine_sine(x, L, scratch)
         if apart:
@@ -414,10 +437,12 @@ def _finish_table(ops: Array, i: int, items: Array, E: Array, G: Array, slots: i
 
 
 @compiled
-def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, stop: int) -> None:
+def finish(
+    ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, stop: int, unwanted: Array
+) -> None:
     """Turn environments into gradients by angle, and into columns for what functions make.
 
-    The table G: a vector a slot, one for the global phase, and the columns.
+    The table G: a vector a slot, zero where it is unwanted, one for the global phase, the columns.
     """
     V, half = vlen(C), vfill(C, 0.5)
     for i in range(stop, ops.shape[0]):
@@ -437,6 +462,8 @@ def finish(ops: Array, items: Array, C: Array, E: Array, G: Array, slots: int, s
         else:
             e = vmul(half, vload(E, ops[i, LIVE] * V))
             accumulate(G, items[ops[i, FIRST] + 1] * V, e)
+    for i in range(unwanted.shape[0]):
+        vstore(G, unwanted[i] * V, vzero(G))
 
 
 @compiled

@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from circuits.engines.base import Wanted, real_dtype
+from autodiff.dtypes import real_dtype
+from circuits.engines.base import Wanted
 from circuits.engines.numba_program import Kind, Program, Shape
 from circuits.engines.numba_stages import StagedLayout
 from circuits.engines.numba_threads import block_team, stage_team, workspace_shape

@@ -39,7 +39,6 @@ from circuits.engines.numba_stages import (
 from circuits.plan.blocks import Matrix
 from circuits.plan.euler import split_turns
 from circuits.plan.fusion import fuse
-from circuits.plan.ranges import as_slice
 from circuits.plan.steps import ComplexArray, Plan, RealArray
 from circuits.plan.terms import NO_TERMS, SparseTerm, Terms
 from circuits.plan.words import Words, words_of
@@ -94,6 +93,8 @@ class Call:
 
     Attributes:
         shape: the program and the observables.
+        batch: samples.
+        real: dtype of angles.
         tables: first arguments of the driver; see the heads in ``numba_kernels_drivers``.
         size: numbers in a thread's workspace.
         blocks: what threads can share: blocks of samples, or chunks of tiles.
@@ -103,6 +104,8 @@ class Call:
     """
 
     shape: Shape
+    batch: int
+    real: Real
     tables: tuple[NDArray[Any], ...]
     size: int
     blocks: int
@@ -143,7 +146,6 @@ class Program:
         self.layouts: dict[tuple[Kind, Real], Layout | StagedLayout] = {}
         self.chosen: dict[tuple[int, Real], Layout | StagedLayout] = {}
         self.calls: WeakKeyDictionary[Terms, dict[object, Call]] = WeakKeyDictionary()
-        self.unwanted: dict[tuple[bool, ...], slice | Integers] = {}
         # Properties would be computed for every call.
         self.learns_phase, self.is_phased = self.fused.learns_phase, self.fused.is_phased
         others = (self.fused.functions, self.fused.matrices, self.fused.phase_slots)
@@ -227,24 +229,16 @@ class Program:
     ) -> NDArray[np.floating]:
         """Return the gradient ``(B, S)`` of the angles, also through functions and the phase.
 
-        It stays where the driver put it: first among ``results``.
+        It stays where the driver put it: first among ``results``. The driver's are zero where they
+        are not wanted.
         """
         gradient = results
         if not self.takes_angles_only:
             gradient = results[:, : self.plan.num_slots]
             self._add_functions(results, angles, made)
-        if not isinstance(wanted.angles, bool):
-            gradient[:, self._unwanted(wanted.angles)] = 0
+            if not isinstance(wanted.angles, bool):
+                gradient[:, ~np.array(wanted.angles)] = 0
         return gradient
-
-    def _unwanted(self, wanted: tuple[bool, ...]) -> Any:
-        """Return an index of the angles without a gradient, a slice where there is one."""
-        known = self.unwanted
-        if wanted not in known:
-            found = np.flatnonzero(~np.array(wanted))
-            part = as_slice(found)
-            known[wanted] = found if part is None else part
-        return known[wanted]
 
     def _add_functions(
         self, results: NDArray[np.floating], angles: RealArray, made: Sequence[ComplexArray]
@@ -297,9 +291,7 @@ class Program:
     def call(self, batch: int, dtype: Real, terms: Terms | None, wanted: Wanted | None) -> Call:
         """Return what a forward call, or a reverse call with wanted gradients, gets."""
         key = NO_TERMS if terms is None else terms
-        calls = self.calls.get(key)
-        if calls is None:
-            calls = self.calls[key] = {}
+        calls = self.calls.setdefault(key, {})
         call = calls.get((batch, dtype, wanted))
         if call is None:
             shape = self.shape(batch, dtype, terms)
@@ -307,15 +299,14 @@ class Program:
         return call
 
     def _new_call(self, shape: Shape, batch: int, wanted: Wanted | None) -> Call:
-        layout, ops, stop = shape.layout, shape.layout.schedule.ops, 0
-        if wanted is not None:
-            ops, stop = self.variant(layout, wanted)
+        layout, real = shape.layout, shape.layout.schedule.fixed.dtype
+        ops, stop = (layout.schedule.ops, 0) if wanted is None else self.variant(layout, wanted)
         dot = wanted is not None and wanted.slots and self.learns_phase
         numbers, size = self._numbers(shape, batch, stop, dot=dot)
         tables, columns = (shape.tables, layout.schedule.numbers), None
         if self.takes_angles_only:
             phase = self.fused.phase
-            columns = np.array([[np.cos(phase), np.sin(phase)]], layout.schedule.fixed.dtype)
+            columns = np.array([[np.cos(phase), np.sin(phase)]], real)
             columns.flags.writeable = False
         if isinstance(layout, StagedLayout):
             passes = (
@@ -323,12 +314,12 @@ class Program:
                 if wanted is None
                 else reverse_passes(layout, shape.placed, stop, state=wanted.state)
             )
-            call, _ = packed(numbers, [ops, passes])
-            return Call(shape, (call, *tables), size, layout.chunks, len(passes), 0, columns)
-        blocks = int(numbers[drivers.BLOCKS])
-        work = blocks * (len(ops) + 1) << layout.rows_log
-        call, _ = packed(numbers, [ops])
-        return Call(shape, (call, *tables), size, blocks, 0, work, columns)
+            parts, blocks, count, work = [passes], layout.chunks, len(passes), 0
+        else:
+            parts, blocks, count = [], int(numbers[drivers.BLOCKS]), 0
+            work = blocks * (len(ops) + 1) << layout.rows_log
+        call, _ = packed(numbers, [ops, _unwanted(wanted), *parts])
+        return Call(shape, batch, real, (call, *tables), size, blocks, count, work, columns)
 
     def _numbers(self, shape: Shape, batch: int, stop: int, *, dot: bool) -> tuple[Integers, int]:
         """Return the numbers of a call and the size of a thread's workspace."""
@@ -352,6 +343,13 @@ class Program:
         call[drivers.PHASED], call[drivers.DOT] = self.is_phased, dot
         call[drivers.GROWN] = grown_turns(layout.schedule, layout.lanes, layout.rows_log)
         return call, at
+
+
+def _unwanted(wanted: Wanted | None) -> Integers:
+    """Return the slots whose gradient is zero, as others have one and they are not asked for."""
+    if wanted is None or isinstance(wanted.angles, bool):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(~np.array(wanted.angles))
 
 
 def _place(layout: Layout | StagedLayout, words: Words, dtype: Real) -> Shape:

@@ -348,6 +348,19 @@ def vreaches(typingctx: Any, a: Any, limit: Any) -> Any:
 
 
 @intrinsic
+def vdiffer(typingctx: Any, a: Any, b: Any, before: Any) -> Any:
+    """Lanes that are not 0 where a and b differ in any bit, or where ``before`` is not 0."""
+
+    def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(a.element.bitwidth), a.count)
+        first, second, found = [builder.bitcast(value, kind) for value in args]
+        differ = builder.or_(builder.xor(first, second), found)
+        return builder.bitcast(differ, _llvm(a))
+
+    return a(a, a, a), gen
+
+
+@intrinsic
 def vsum(typingctx: Any, a: Any) -> Any:
     """Sum of the lanes in float64."""
 

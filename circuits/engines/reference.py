@@ -18,13 +18,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from autodiff.dtypes import real_dtype
 from circuits.engines.base import (
     Engine,
     Gradients,
     Wanted,
     check_batch,
     own_states,
-    real_dtype,
     swept_samples,
 )
 from circuits.plan.steps import ComplexArray, Plan, RealArray, Step, Structure

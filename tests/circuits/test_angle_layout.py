@@ -99,3 +99,15 @@ def test_batched_values_get_rows_of_gradients() -> None:
     np.testing.assert_array_equal(found[0].numpy()[:, 2], 0)
     right = np.stack([weights[:, 1] + 2 * weights[:, 4], weights[:, 2]], axis=1)
     np.testing.assert_allclose(found[1].numpy(), right)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("origins", [[2, 3, 4, 5], [0, 3, 3, 1]])
+@pytest.mark.parametrize("size", [4, 6])
+def test_map_of_a_sum_adds_up_what_is_read(axis: int, origins: list[int], size: int) -> None:
+    places, factors = np.array([0, 1, 1, 3]), np.array([1.0, 2.0, -1.0, 0.5])
+    entries = Entries.sort(size, places, np.array(origins), factors)
+    source = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
+    found = entries.apply_to_sum(np, source, axis)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, entries.apply(np, source.sum(axis=axis)), rtol=2e-6)

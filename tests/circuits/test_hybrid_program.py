@@ -12,6 +12,7 @@ import autodiff as ad
 from autodiff import C128, F32, F64, Parameter, Program, Runtime, Tensor
 from autodiff.runtime.executor import Executor
 from circuits import Circuit, Input, X, Z
+from circuits.engines.numba_cpu import NumbaEngine
 
 PLACES = {"expectation": "emulated", "expectation_vjp": "emulated"}
 SHAPES = ((3, 2), (2,), (5, 3))
@@ -143,3 +144,20 @@ def test_single_precision_keeps_to_its_shape_rules() -> None:
     found = Runtime().run(Program.trace(both, ((1,), F32)), values)
     assert [x.dtype for x in found] == [F32, F32]
     assert values_of(found) == values_of(both(*values))
+
+
+def test_prepared_program_asks_its_engine_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a rule reads the final states, which the traced row hands out."""
+    circuit, observable = Circuit(2).ry(Parameter(0.3), 0).cx(0, 1).rx(Parameter(0.4), 1), Z(1)
+
+    def step(theta: Tensor) -> tuple[Tensor, ...]:
+        return ad.value_and_grad(lambda t: circuit.expectation(observable, values=t))(theta)
+
+    runtime, given = Runtime(["cpu"]), [Tensor([0.5, 0.7])]
+    expected = step(given[0])
+    prepared = runtime.prepare(Program.trace(step, ((2,), F64)), given)
+    runtime.run_prepared(prepared, given)
+    for name in ("forward", "reverse"):
+        monkeypatch.setattr(NumbaEngine, name, None)
+    for found, right in zip(runtime.run_prepared(prepared, given), expected, strict=True):
+        np.testing.assert_array_equal(found.numpy(), right.numpy())

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from programs import Case, Program, random_program
 
-from circuits.engines.base import Engine, Gradients, Wanted, real_dtype
+from autodiff.dtypes import real_dtype
+from circuits.engines.base import Engine, Gradients, Wanted
 from circuits.plan.steps import Plan, Step, Structure
 
 ALL = Wanted(state=True, angles=True, matrices=True, coefficients=True)
@@ -353,6 +354,27 @@ def check_nan_angle(engine: Engine, case: Case) -> None:
     assert np.isfinite(gradients.angles[1:]).all()
 
 
+def check_prepared_calls(engine: Engine, case: Case) -> None:
+    """What is prepared gives the same bits, also when it is called again."""
+    program = random_program(case)
+    plan, dtype, batch = program.plan, program.state.dtype, case.batch
+    run = engine.prepared_forward(plan, batch, dtype, program.terms)
+    operands = (program.state, program.angles, program.matrices, program.terms)
+    expected = run_forward(engine, program)
+    for _ in range(2):
+        for found, right in zip(run(*operands, program.coefficients), expected, strict=True):
+            np.testing.assert_array_equal(found, right)
+    undo = engine.prepared_reverse(plan, batch, dtype, program.terms, ALL)
+    start: dict[str, Any] = {"terms": program.terms, "coefficients": program.coefficients}
+    start |= {"cotangent": None, "weights": program.weights}
+    right = parts(run_reverse(engine, program, expected[0], measured=True))
+    for _ in range(2):
+        found = parts(undo(expected[0], program.angles, program.matrices, ALL, **start))
+        assert len(found) == len(right) > 0
+        for one, other in zip(found, right, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 CHECKS: list[Callable[[Engine, Case], None]] = [
     check_final_state,
     check_values,
@@ -368,4 +390,5 @@ CHECKS: list[Callable[[Engine, Case], None]] = [
     check_no_steps,
     check_identity_words,
     check_nan_angle,
+    check_prepared_calls,
 ]

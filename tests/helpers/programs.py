@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.engines.base import real_dtype
+from autodiff.dtypes import real_dtype
 from circuits.plan.steps import Plan, Step, Structure
 from circuits.plan.terms import MatrixTerm, PauliTerm, ProjectorTerm, SparseTerm, Term, Terms
 

@@ -254,6 +254,27 @@ def test_run_finds_what_it_ran_last() -> None:
         runtime.run(program, single)
 
 
+def test_op_finds_out_once_what_follows_from_shapes() -> None:
+    asked = []
+
+    def prepare(metas: Any, attrs: Any) -> Any:
+        asked.append((metas, attrs))
+        return {**attrs, "rows": metas[0][0][0]}
+
+    def forward(xp: Any, x: Any, y: Any, factor: float, rows: int | None = None) -> Any:
+        return (x + y) * factor * (len(x) if rows is None else 10 * rows)
+
+    row = ad.node.Op("rows", forward, meta=lambda x, y, **_: (x,), prepare=prepare)
+    program = Program.trace(lambda x: ad.dispatch.apply(row, x, x + 1.0, factor=2.0), ((3,), F64))
+    given = [Tensor(VALUES)]
+    prepared = prepared_on_cpu(program, given)
+    eager = (2 * VALUES + 1) * 6
+    for _ in range(3):
+        np.testing.assert_allclose(directly(prepared, given)[0].numpy(), 10 * eager)
+    assert asked == [([((3,), F64)] * 2, {"factor": 2.0})]
+    np.testing.assert_allclose(in_general(prepared, given)[0].numpy(), eager)
+
+
 # -- what it costs ---------------------------------------------------------------------------------
 
 

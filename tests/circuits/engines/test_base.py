@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits.engines.base import Wanted, check_batch, own_states, real_dtype, swept_samples
+from circuits.engines.base import Wanted, check_batch, own_states, swept_samples
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,6 @@ def test_wanted_slots(angles: bool | tuple[bool, ...], any_slot: bool, by_slot: 
     wanted = Wanted(angles=angles)
     assert wanted.slots is any_slot
     assert [wanted.wants_slot(slot) for slot in range(2)] == by_slot
-
-
-def test_real_dtype_has_the_same_precision() -> None:
-    assert real_dtype(np.dtype(np.complex64)) == np.float32
-    assert real_dtype(np.dtype(np.complex128)) == np.float64
 
 
 def test_batch_is_that_of_the_largest_operand() -> None:

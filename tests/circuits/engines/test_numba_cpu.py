@@ -190,3 +190,17 @@ def test_calls_from_several_threads_equal_sequential_ones() -> None:
     for actual, wanted in zip(rounds, expected * 10, strict=True):
         for got, want in zip(actual, wanted, strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+def test_prepared_calls_look_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = random_program(Case(4, 3, np.complex128))
+    plan, dtype, terms = program.plan, program.state.dtype, program.terms
+    wanted = Wanted(angles=True)
+    run = ENGINE.prepared_forward(plan, 3, dtype, terms)
+    undo = ENGINE.prepared_reverse(plan, 3, dtype, terms, wanted)
+    monkeypatch.setattr(Program, "call", None)
+    operands = (program.angles, program.matrices)
+    final, values = run(program.state, *operands, terms, program.coefficients)
+    start = {"terms": terms, "coefficients": program.coefficients, "weights": program.weights}
+    assert undo(final, *operands, wanted, cotangent=None, **start).angles is not None
+    assert values is not None

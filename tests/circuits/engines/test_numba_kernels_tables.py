@@ -18,12 +18,12 @@ from circuits.plan.steps import Plan, Step, Structure
 @compiled_driver
 def operands(angles: Any, columns: Any, lanes: int, L: Any, marks: Any, scratch: Any) -> None:
     """Make the entries without a mark."""
-    none = L.dtype.type(0)
-    fill_operands(angles, columns, lanes - lanes, lanes, L, marks, none, scratch)
+    none, zero = L.dtype.type(0), lanes - lanes
+    fill_operands(angles, columns, zero, lanes, L, marks, none, zero, angles.shape[1], scratch)
 
 
 @compiled_driver
-def marked(angles: Any, columns: Any, ops: Any, items: Any, marks: Any) -> bool:
+def marked(angles: Any, columns: Any, ops: Any, items: Any, marks: Any) -> Any:
     """Call the compiled function."""
     return mark_varying(angles, columns, ops, items, marks)
 
@@ -95,16 +95,28 @@ def test_what_differs_in_any_one_sample_is_marked(dtype: type[np.floating]) -> N
             angles = np.full((batch, slots), 0.5, dtype)
             angles[sample, slot] = np.nextafter(angles[0, 0], dtype(1))
             marks = np.full(slots + 1 + len(schedule.ops), np.nan, dtype)
-            assert marked(angles, shared, schedule.ops, schedule.items, marks)
+            found = marked(angles, shared, schedule.ops, schedule.items, marks)
+            assert found == (slot, slot + 1, True)
             assert np.flatnonzero(marks[: slots + 1]).tolist() == [slot]
             assert marks[slots + 1 :].tolist() == readers[slot].tolist()
 
 
-def test_what_is_not_a_number_differs() -> None:
-    angles, columns, ops = np.full((2, 1), np.nan), np.zeros((1, 2)), np.zeros((0, 19), np.int64)
-    marks = np.zeros(2)
-    assert marked(angles, columns, ops, np.zeros(1, np.int64), marks)
-    assert marks.tolist() == [1, 0]
+@pytest.mark.parametrize("slots", [1, 8, 23])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_a_number_differs_from_numbers(slots: int, bad: float) -> None:
+    angles, columns, ops = np.zeros((3, slots)), np.zeros((1, 2)), np.zeros((0, 19), np.int64)
+    angles[2, -1] = bad
+    marks = np.full(slots + 1, np.nan)
+    found = marked(angles, columns, ops, np.zeros(1, np.int64), marks)
+    assert found == (slots - 1, slots, True)
+    assert marks.tolist() == [*[0] * (slots - 1), 1, 0]
+
+
+def test_what_differs_may_lie_apart() -> None:
+    angles, columns, ops = np.ones((5, 21)), np.zeros((1, 2)), np.zeros((0, 19), np.int64)
+    angles[3, 2], angles[1, 17], marks = 1.5, np.nextafter(0, 1), np.zeros(22)
+    assert marked(angles, columns, ops, np.zeros(1, np.int64), marks) == (2, 18, True)
+    assert np.flatnonzero(marks).tolist() == [2, 17]
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -114,5 +126,5 @@ def test_columns_differ_as_a_whole(rows: int) -> None:
     marks = np.full(2 + len(schedule.ops), np.nan)
     columns = np.ones((rows, 10))
     found = marked(np.zeros((1, 1)), columns, schedule.ops, schedule.items, marks)
-    assert found == (rows > 1)
+    assert found[2] == (rows > 1)
     assert marks.tolist() == [0, *[float(rows > 1)] * (1 + len(schedule.ops))]

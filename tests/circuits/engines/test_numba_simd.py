@@ -17,6 +17,7 @@ from circuits.engines.numba_simd import (
     fms,
     popcount,
     vadd,
+    vdiffer,
     vevens,
     vfill,
     vflip,
@@ -57,6 +58,8 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
     for bits in range(V):
         vstore(out[14 + bits], 0, vflip(x, bits))
         vstore(out[14 + V + bits], 0, flip_by_bits(x, bits))
+    vstore(out[14 + 2 * V], 0, vdiffer(x, x, vzero(a)))
+    vstore(out[15 + 2 * V], 0, vdiffer(x, x, y))
     total[0] = vsum(x)
     counter[1] = popcount(counter[0])
     counter[2] = atomic_add(counter, 0, 5)
@@ -66,7 +69,7 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
 def test_every_operation(dtype: type[np.floating]) -> None:
     lanes = simd.VECTOR_BYTES // np.dtype(dtype).itemsize
     a, b, c = (3 * np.random.default_rng(0).normal(size=(3, lanes))).astype(dtype)
-    out, total = np.full((14 + 2 * lanes, lanes), np.nan, dtype), np.zeros(1)
+    out, total = np.full((16 + 2 * lanes, lanes), np.nan, dtype), np.zeros(1)
     counter = np.array([0b1011, 0, 0])
     every_operation(a, b, c, out, total, counter)
     pairs, zipped = np.concatenate([a, b]), np.stack([a, b], axis=1).ravel()
@@ -76,6 +79,7 @@ def test_every_operation(dtype: type[np.floating]) -> None:
         *(pairs[0::2], pairs[1::2], zipped[:lanes], zipped[lanes:]),
         *(np.full(lanes, a[1]), np.full(lanes, 0.25), np.zeros(lanes)),
         *(flipped + flipped),
+        *(np.zeros(lanes), b),
     ]
     # One rounding where NumPy has two: a sum that cancels keeps the error of its terms, up to 10.
     tolerance = 10 * np.finfo(dtype).eps
