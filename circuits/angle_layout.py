@@ -168,7 +168,8 @@ class Half(Constants):
 
     def rows(self, xp: Any, arrays: Sequence[Any]) -> Any:
         """Return the elements ``(B, N)`` of batched operands."""
-        mine = [arrays[k].reshape((len(arrays[k]), -1)) for k in self.operands]
+        mine = [arrays[k] for k in self.operands]
+        mine = [x if x.ndim == 2 else x.reshape((len(x), -1)) for x in mine]
         return mine[0] if len(mine) == 1 else xp.concatenate(mine, axis=1)
 
 

@@ -14,7 +14,6 @@ Reference: Jones and Gacon (2020), arXiv:2009.02823, for the adjoint sweep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -123,7 +122,7 @@ def _evolve_vjp(
     g, rows = cotangent_rows(g, (final, angles, *matrices), ranks)
     parts = swept(
         xp,
-        partial(engine.reverse, plan),
+        engine.reverse,
         plan,
         lead(final, 1),
         lead(angles, 1),
@@ -253,8 +252,8 @@ def _expectation(
 ) -> tuple[Any, Any]:
     rows, angles, batched = as_batch(state, angles)
     given = [lead(m, 2) for m in matrices] if matrices else ()
-    run = run or partial(engine.forward, plan)
-    final, values = silence.run(run, rows, angles, given, terms, lead(coefficients, 1))
+    operands = (rows, angles, given, terms, lead(coefficients, 1))
+    final, values = silence.run(run or engine.forward, plan, *operands)
     if plan.partial:
         show_unseen(xp, angles, [values])
     return values_of(values, batched, single), final
@@ -279,7 +278,7 @@ def _expectation_vjp(
     batched = g.ndim - (rows is not None) == 2 - single
     parts = swept(
         xp,
-        run or partial(engine.reverse, plan),
+        run or engine.reverse,
         plan,
         lead(final, 1),
         lead(angles, 1),

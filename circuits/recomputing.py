@@ -12,7 +12,6 @@ the gradient another one and one reverse call. In memory are one block's states,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from autodiff import Tensor
@@ -142,8 +141,7 @@ def _of_block(
     """Run a block of b samples forward and back; return the gradients (R, b, ...)."""
     states, angles, matrices = operands
     final = silence.run(engine.forward, plan, states, angles, matrices)[0]
-    reverse = partial(engine.reverse, plan)
-    found = swept(xp, reverse, plan, final, angles, matrices, wanted, rows, **start)
+    found = swept(xp, engine.reverse, plan, final, angles, matrices, wanted, rows, **start)
     return [x.reshape((rows or 1, len(final), *x.shape[1:])) for x in found]
 
 

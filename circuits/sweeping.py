@@ -70,7 +70,7 @@ def swept(
 
     Args:
         xp: NumPy's module, or a backend's.
-        run: an engine's ``reverse`` of the plan.
+        run: an engine's ``reverse``.
         plan: what is undone.
         final: states (B, N), which all rows share.
         angles: (B or 1, S).
@@ -92,6 +92,7 @@ def swept(
             coefficients = repeated(xp, coefficients, rows)
     gradients = silence.run(
         run,
+        plan,
         final,
         angles,
         matrices,

@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -118,28 +117,21 @@ class Engine(ABC):
     def prepared_forward(
         self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
     ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
-        """Return ``forward`` without its plan, for calls of one kind: none of them looks for it.
+        """Return ``forward`` for calls of one kind: what they have in common is found out once.
 
         Args:
             plan: of all calls.
             batch: samples of each call.
             dtype: of states.
-            terms: those that each call is given.
-
-        Returns:
-            A function of state, angles, matrices, terms and coefficients, by position.
+            terms: those of all calls.
         """
-        return partial(self.forward, plan)
+        return self.forward
 
     def prepared_reverse(
         self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None, wanted: Wanted
     ) -> Callable[..., Gradients]:
-        """Return ``reverse`` without its plan, for calls of one kind; see ``prepared_forward``.
-
-        Returns:
-            A function of what ``reverse`` takes, where keywords stay keywords.
-        """
-        return partial(self.reverse, plan)
+        """Return ``reverse`` for calls of one kind; see ``prepared_forward``."""
+        return self.reverse
 
     def available_memory(self) -> int:
         """Return the bytes that runs of this engine may still use; by default the host's."""

@@ -69,29 +69,33 @@ class NumbaEngine(Engine):
         coefficients: RealArray | None = None,
     ) -> tuple[ComplexArray, RealArray | None]:
         """Apply the plan to every sample, then measure."""
+        program = self._program(plan)
+        if isinstance(program, Pieces):
+            return program.forward(state, angles, matrices, terms, coefficients)
         batch = _samples(state, angles, matrices, coefficients)
-        run = self.prepared_forward(plan, batch, state.dtype, terms)
-        return run(state, angles, matrices, terms, coefficients)
+        call = program.call(batch, real_dtype(state.dtype), terms, None)
+        return self._forward(call, plan, state, angles, matrices, terms, coefficients)
 
     def prepared_forward(
         self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
     ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
-        """Find out what calls of ``forward`` with as many samples have in common."""
+        """Return ``forward`` for calls of one kind."""
         program = self._program(plan)
         if isinstance(program, Pieces):
-            return program.forward
-        return partial(self._forward, program, program.call(batch, real_dtype(dtype), terms, None))
+            return self.forward
+        return partial(self._forward, program.call(batch, real_dtype(dtype), terms, None))
 
     def _forward(
         self,
-        program: Program,
         call: Call,
+        plan: Plan,
         state: ComplexArray,
         angles: RealArray,
         matrices: Sequence[ComplexArray],
         terms: Terms | None,
         coefficients: RealArray | None,
     ) -> tuple[ComplexArray, RealArray | None]:
+        program: Any = plan.memo["numba"]  # Any: a memo's values are of its owners' types
         batch, real, size = call.batch, call.real, state.shape[1]
         columns = call.columns
         if columns is None:
@@ -132,9 +136,15 @@ class NumbaEngine(Engine):
         weights: RealArray | None = None,
     ) -> Gradients:
         """Undo the plan as far as a gradient is wanted."""
+        program = self._program(plan)
+        if isinstance(program, Pieces):
+            start = cotangent, terms, coefficients, weights
+            return program.reverse(final, angles, matrices, wanted, *start)
         batch = swept_samples(cotangent, weights)
-        run = self.prepared_reverse(plan, batch, final.dtype, terms, wanted)
-        return run(
+        call = program.call(batch, real_dtype(final.dtype), terms, wanted)
+        return self._reverse(
+            call,
+            plan,
             final,
             angles,
             matrices,
@@ -153,26 +163,27 @@ class NumbaEngine(Engine):
         terms: Terms | None,
         wanted: Wanted,
     ) -> Callable[..., Gradients]:
-        """Find out what calls of ``reverse`` with as many samples have in common."""
+        """Return ``reverse`` for calls of one kind."""
         program = self._program(plan)
         if isinstance(program, Pieces):
-            return program.reverse
-        call = program.call(batch, real_dtype(dtype), terms, wanted)
-        return partial(self._reverse, program, call)
+            return self.reverse
+        return partial(self._reverse, program.call(batch, real_dtype(dtype), terms, wanted))
 
     def _reverse(
         self,
-        program: Program,
         call: Call,
+        plan: Plan,
         final: ComplexArray,
         angles: RealArray,
         matrices: Sequence[ComplexArray],
         wanted: Wanted,
-        cotangent: ComplexArray | None,
-        terms: Terms | None,
-        coefficients: RealArray | None,
-        weights: RealArray | None,
+        *,
+        cotangent: ComplexArray | None = None,
+        terms: Terms | None = None,
+        coefficients: RealArray | None = None,
+        weights: RealArray | None = None,
     ) -> Gradients:
+        program: Any = plan.memo["numba"]  # Any: a memo's values are of its owners' types
         batch, real = call.batch, call.real
         columns, made = call.columns, _NO_FUNCTIONS
         if columns is None:
@@ -234,7 +245,7 @@ class NumbaEngine(Engine):
         """Run a driver of staged programs: threads share the tiles."""
         shape, real = call.shape, call.real
         lanes = shape.layout.lanes
-        team = stage_team(call.blocks, len(shape.layout.schedule.places))
+        team = stage_team(call.blocks)
         room = self._workspace(team + 1, call.size, real)
         parts = [np.empty((call.blocks, (shape.atoms + 1) * lanes), real)]
         if driver is stages.reverse_stages:

@@ -40,10 +40,7 @@ def outline(
     real = real_dtype(dtype)
     call = program.call(batch, real, terms, Wanted())
     final = batch * dtype.itemsize << program.plan.num_qubits
-    if call.passes:
-        threads = stage_team(call.blocks, program.plan.num_qubits)
-    else:
-        threads = block_team(call.blocks, call.work)
+    threads = stage_team(call.blocks) if call.passes else block_team(call.blocks, call.work)
     room = prod(workspace_shape(threads + bool(call.passes), call.size)) * real.itemsize
     angles = program.plan.num_slots + program.columns.width + program.columns.out_width
     per_array = batch * angles * real.itemsize

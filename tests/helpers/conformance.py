@@ -359,7 +359,7 @@ def check_prepared_calls(engine: Engine, case: Case) -> None:
     program = random_program(case)
     plan, dtype, batch = program.plan, program.state.dtype, case.batch
     run = engine.prepared_forward(plan, batch, dtype, program.terms)
-    operands = (program.state, program.angles, program.matrices, program.terms)
+    operands = (plan, program.state, program.angles, program.matrices, program.terms)
     expected = run_forward(engine, program)
     for _ in range(2):
         for found, right in zip(run(*operands, program.coefficients), expected, strict=True):
@@ -369,7 +369,7 @@ def check_prepared_calls(engine: Engine, case: Case) -> None:
     start |= {"cotangent": None, "weights": program.weights}
     right = parts(run_reverse(engine, program, expected[0], measured=True))
     for _ in range(2):
-        found = parts(undo(expected[0], program.angles, program.matrices, ALL, **start))
+        found = parts(undo(plan, expected[0], program.angles, program.matrices, ALL, **start))
         assert len(found) == len(right) > 0
         for one, other in zip(found, right, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -200,7 +200,7 @@ def test_prepared_calls_look_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
     undo = ENGINE.prepared_reverse(plan, 3, dtype, terms, wanted)
     monkeypatch.setattr(Program, "call", None)
     operands = (program.angles, program.matrices)
-    final, values = run(program.state, *operands, terms, program.coefficients)
+    final, values = run(plan, program.state, *operands, terms, program.coefficients)
     start = {"terms": terms, "coefficients": program.coefficients, "weights": program.weights}
-    assert undo(final, *operands, wanted, cotangent=None, **start).angles is not None
+    assert undo(plan, final, *operands, wanted, **start).angles is not None
     assert values is not None

@@ -52,7 +52,7 @@ def test_threads_are_those_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outline(program, 1, C128, None).threads == 1
     assert outline(program, 4096, C128, None).threads == 3
     assert outline(Program(turns(18)), 1, C128, None).threads == 3
-    assert outline(Program(turns(14)), 1, C128, None).threads == 1
+    assert outline(Program(turns(13)), 1, C128, None).threads == 1
 
 
 def test_memory_grows_with_samples_halves_with_precision_and_counts_sparse_products() -> None:

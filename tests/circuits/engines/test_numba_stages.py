@@ -12,7 +12,7 @@ import pytest
 from programs import Case, random_program
 
 from circuits.engines import instructions as gates
-from circuits.engines import numba_program, numba_stages, numba_threads
+from circuits.engines import numba_program, numba_stages
 from circuits.engines.numba_cpu import NumbaEngine
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.engines.reference import ReferenceEngine
@@ -28,7 +28,6 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "TILE_ROWS_LOG", 4)
     monkeypatch.setattr(numba_stages, "LOW_ROWS", 1)
     monkeypatch.setattr(numba_program, "WIDE_QUBITS", 0)
-    monkeypatch.setattr(numba_threads, "SHARED_QUBITS", 0)
     yield
     set_num_threads(before)
 

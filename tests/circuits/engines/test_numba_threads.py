@@ -39,6 +39,15 @@ def test_by_default_all_cpus_of_the_process() -> None:
     assert threads.get_num_threads() == 3
 
 
+@pytest.mark.parametrize("blocks", [2, 100])
+def test_threads_share_what_takes_long_enough(blocks: int) -> None:
+    """Instructions count, and blocks: 100 blocks of few instructions take as long as 2 of many."""
+    threads.set_num_threads(2)
+    most = threads.SHARED_WORK - blocks * threads.BLOCK_WORK
+    assert [threads.block_team(blocks, most), threads.block_team(blocks, most + 1)] == [1, 2]
+    assert threads.block_team(1, 1 << 30) == 1
+
+
 def test_a_team_runs_the_driver_on_every_thread() -> None:
     meeting = Barrier(3)
     threads.run_team(meeting.wait, (60,), 3)  # one alone would wait in vain
