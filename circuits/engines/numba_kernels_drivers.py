@@ -154,46 +154,6 @@ def unpacked(call: Array, tables: Array, like: Array) -> tuple[Array, ...]:
 
 
 @compiled
-def run_forward(
-    b: Array,
-    k: int,
-    ops: Array,
-    first: int,
-    last: int,
-    items: Array,
-    fixed: Array,
-    C: Array,
-    scratch: Array,
-    base: int,
-) -> None:
-    """Apply instructions to a tile."""
-    one = b.dtype.type(1)
-    for i in range(first, last):
-        if base & ops[i, BASE_MASK] != ops[i, BASE_VALUE]:
-            continue
-        kind = ops[i, KIND]
-        if kind == TURN:
-            turn(b, k, ops, i, items, C, one)
-        elif kind == LANE_TURN:
-            lane_turn(b, k, ops, i, items, C, one)
-        elif kind == EXCHANGE:
-            exchange(b, k, ops, i, items, fixed)
-        elif kind == WORD:
-            if ops[i, SIZE] == BEHIND:
-                word_pair(b, k, ops, i, items, C, one, base)
-            elif ops[i, SIZE] != BEFORE:
-                word(b, k, ops, i, items, C, one, base)
-        elif kind == PHASE:
-            phase(b, k, ops, i, items, C, one, base)
-        elif kind == TABLE:
-            table(b, k, ops, i, items, C, one, base)
-        elif kind == RUN:
-            run(b, k, ops, i, items, C, scratch, one, base)
-        elif kind != MEMBER:
-            dense(b, k, ops, i, items, C, scratch, base - base)
-
-
-@compiled
 def _grow(b: Array, size: int, ops: Array, i: int, items: Array, C: Array) -> None:
     """Apply a turn to the first 2**size rows, whose partners are beyond and zero.
 
@@ -215,28 +175,53 @@ def _grow(b: Array, size: int, ops: Array, i: int, items: Array, C: Array) -> No
 
 
 @compiled
-def run_grown(
+def run_forward(
     b: Array,
+    k: int,
     ops: Array,
-    count: int,
+    first: int,
+    last: int,
     items: Array,
     fixed: Array,
     C: Array,
     scratch: Array,
     base: int,
+    grown: int,
 ) -> None:
-    """Apply the first instructions to |0...0>, each to the rows that may hold anything but zeros.
+    """Apply instructions to a tile.
 
-    An instruction reaches at most twice as many rows as the one before: all of them cost as much
-    as two. Rows that none has reached yet are not even written.
+    The first ``grown`` of a program act on |0...0>, each on the rows that may hold anything but
+    zeros: at most twice as many as the one before, so that all of them cost as much as two. Rows
+    that none has reached yet are not even written; the last one of these reaches the rest.
     """
-    size = base - base
-    for i in range(count):
-        if ops[i, FLIP] >> size:
-            _grow(b, size, ops, i, items, C)
-            size += 1
-        else:
-            run_forward(b, size, ops, i, i + 1, items, fixed, C, scratch, base)
+    one, size = b.dtype.type(1), k - k if grown else k
+    for i in range(first, last):
+        if base & ops[i, BASE_MASK] != ops[i, BASE_VALUE]:
+            continue
+        kind = ops[i, KIND]
+        if kind == TURN:
+            if i < grown and ops[i, FLIP] >> size:
+                _grow(b, size, ops, i, items, C)
+                size += 1
+            else:
+                turn(b, size, ops, i, items, C, one)
+        elif kind == LANE_TURN:
+            lane_turn(b, size, ops, i, items, C, one)
+        elif kind == EXCHANGE:
+            exchange(b, k, ops, i, items, fixed)
+        elif kind == WORD:
+            if ops[i, SIZE] == BEHIND:
+                word_pair(b, k, ops, i, items, C, one, base)
+            elif ops[i, SIZE] != BEFORE:
+                word(b, k, ops, i, items, C, one, base)
+        elif kind == PHASE:
+            phase(b, k, ops, i, items, C, one, base)
+        elif kind == TABLE:
+            table(b, k, ops, i, items, C, one, base)
+        elif kind == RUN:
+            run(b, k, ops, i, items, C, scratch, one, base)
+        elif kind != MEMBER:
+            dense(b, k, ops, i, items, C, scratch, base - base)
 
 
 @compiled
@@ -454,13 +439,12 @@ def forward(  # budget: the order of a call
             prepare(ops, items, fixed, numbers, L, C, slots, marks, mark)
         if grown:
             load_zero_row(states[0], wide, b)
-            run_grown(b, ops, grown, items, fixed, C, scratch, zero)
         else:
             load_block(states, sample, wide, lanes, b, k, orders[0], scratch)
+        run_forward(b, k, ops, zero, ops.shape[0], items, fixed, C, scratch, zero, grown)
         if call[PHASED]:
             at = 3 * slots * V
             multiply_rows(b, k, vload(L, at), vload(L, at + V))
-        run_forward(b, k, ops, grown, ops.shape[0], items, fixed, C, scratch, zero)
         if count:
             for at in range(0, count * V, V):
                 vstore(sums, at, vzero(b))

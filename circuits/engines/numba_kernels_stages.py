@@ -179,7 +179,7 @@ def forward_stages(  # budget: the order of a pass
                             multiply_rows(room, k, vload(L, at), vload(L, at + V))
                     else:
                         load_rows(final, sample, room, k, base, orders[stage, 0])
-                    run_forward(room, k, ops, first, last, items, fixed, C, scratch, base)
+                    run_forward(room, k, ops, first, last, items, fixed, C, scratch, base, zero)
                     _measure_pass(
                         room,
                         k,
