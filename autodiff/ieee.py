@@ -17,13 +17,16 @@ import numpy as np
 # Any in this file: a forward takes a backend's module and arrays.
 
 
+#: A context in which NumPy says nothing. Nobody may be in it twice: run in a copy.
+SILENT = Context()
+SILENT.run(np.seterr, all="ignore")
+
+
 class _Silence(threading.local):
     """A context of each thread's own: two threads may not be in one at a time."""
 
     def __init__(self) -> None:
-        context = Context()
-        context.run(np.seterr, all="ignore")
-        self.run = context.run
+        self.run = SILENT.copy().run
 
 
 silence = _Silence()
@@ -37,7 +40,20 @@ def silent(forward: Callable[..., Any], operands: int | None = None) -> Callable
         operands: how many arrays it takes if it takes nothing else; one or two cost less then.
     """
     if operands == 1:
-        return lambda xp, x: silence.run(forward, xp, x)
+        return _keeping(lambda xp, x: silence.run(forward, xp, x), forward)
     if operands == 2:
-        return lambda xp, x, y: silence.run(forward, xp, x, y)
-    return lambda xp, *arrays, **attrs: silence.run(forward, xp, *arrays, **attrs)
+        return _keeping(lambda xp, x, y: silence.run(forward, xp, x, y), forward)
+    return _keeping(
+        lambda xp, *arrays, **attrs: silence.run(forward, xp, *arrays, **attrs), forward
+    )
+
+
+def _keeping(quiet: Callable[..., Any], forward: Callable[..., Any]) -> Callable[..., Any]:
+    vars(quiet)["silenced"] = forward
+    return quiet
+
+
+def silenced(forward: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return what ``silent`` made a forward of, to be run where it is silent; None: it did not."""
+    found: Callable[..., Any] | None = getattr(forward, "silenced", None)
+    return found

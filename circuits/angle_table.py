@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from autodiff import Tensor
 from autodiff.dispatch import apply, constant
+from autodiff.ieee import silent
 from autodiff.node import Kind, Op, Shape
 from autodiff.ops.shape import behind_batch
 from autodiff.slices import Slice
@@ -292,10 +293,10 @@ def _vjp_meta(meta: Any, *, layout: Layout, wanted: tuple[bool, bool], lead: int
     return tuple([(found, dtype) for found in shapes])
 
 
-_ASSEMBLE = Op("assemble_angles", _assemble, _rule, _assemble_meta)
+_ASSEMBLE = Op("assemble_angles", silent(_assemble), _rule, _assemble_meta)
 _ASSEMBLE_VJP = Op(
     "assemble_angles_vjp",
-    _assemble_vjp,
+    silent(_assemble_vjp),
     refuse_second_order,
     _vjp_meta,
     outputs=None,

@@ -19,7 +19,7 @@ from typing import Any
 
 from autodiff import Tensor
 from autodiff.dispatch import apply
-from autodiff.ieee import silence
+from autodiff.ieee import silent
 from autodiff.node import Attrs, Meta, Op
 from autodiff.ops.declare import unchanged
 from circuits.angle_table import wanted_slots
@@ -103,7 +103,7 @@ def apply_observable(state: Tensor, coefficients: Tensor, terms: Terms, engine: 
 
 def _evolve(xp: Any, state: Any, angles: Any, *matrices: Any, plan: Plan, engine: Engine) -> Any:
     rows, angles, batched = as_batch(state, angles)
-    final, _ = silence.run(engine.forward, plan, rows, angles, [lead(m, 2) for m in matrices])
+    final, _ = engine.forward(plan, rows, angles, [lead(m, 2) for m in matrices])
     return final if batched else final[0]
 
 
@@ -161,7 +161,7 @@ def _evolve_vjp_meta(
     return row_metas(gradient_metas(wanted, final, angles, matrices=matrices), g, ranks)
 
 
-_EVOLVE = Op("evolve", _evolve, _evolve_rule, _evolve_meta, reads_outputs=True)
+_EVOLVE = Op("evolve", silent(_evolve), _evolve_rule, _evolve_meta, reads_outputs=True)
 _EVOLVE_VJP = reverse_op("evolve_vjp", _evolve_vjp, _evolve_vjp_meta)
 
 
@@ -174,7 +174,7 @@ def _expect(
     rows, angles, batched = as_batch(state, xp.empty((0,)))
     nothing = Plan(terms.num_qubits, (), 0)
     operands = (rows, angles, (), terms, lead(coefficients, 1))
-    _, values = silence.run(engine.forward, nothing, *operands)
+    _, values = engine.forward(nothing, *operands)
     return values_of(values, batched, single)
 
 
@@ -231,7 +231,7 @@ def _expect_vjp_meta(
     return row_metas(metas, g, ranks)
 
 
-_EXPECT = Op("expect", _expect, _expect_rule, _expect_meta)
+_EXPECT = Op("expect", silent(_expect), _expect_rule, _expect_meta)
 _EXPECT_VJP = reverse_op("expect_vjp", _expect_vjp, _expect_vjp_meta)
 
 
@@ -253,7 +253,7 @@ def _expectation(
     rows, angles, batched = as_batch(state, angles)
     given = [lead(m, 2) for m in matrices] if matrices else ()
     operands = (rows, angles, given, terms, lead(coefficients, 1))
-    final, values = silence.run(run or engine.forward, plan, *operands)
+    final, values = (run or engine.forward)(plan, *operands)
     if plan.partial:
         show_unseen(xp, angles, [values])
     return values_of(values, batched, single), final
@@ -349,7 +349,7 @@ def _prepare_expectation_vjp(metas: Sequence[Meta], attrs: Attrs) -> Attrs:
 
 _EXPECTATION = Op(
     "expectation",
-    _expectation,
+    silent(_expectation),
     _expectation_rule,
     _expectation_meta,
     reads_outputs=True,
@@ -389,7 +389,7 @@ def _apply_rule(
 
 _APPLY = Op(
     "apply_observable",
-    _apply,
+    silent(_apply),
     _apply_rule,
     lambda state, coefficients, **_: (state,),
     per_sample=unchanged,  # states may have any axes in front

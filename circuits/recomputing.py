@@ -17,7 +17,7 @@ from typing import Any
 from autodiff import Tensor
 from autodiff.dispatch import apply
 from autodiff.dtypes import real_dtype
-from autodiff.ieee import silence
+from autodiff.ieee import silent
 from autodiff.node import Meta, Op
 from circuits.engines.base import Engine, Wanted
 from circuits.leading_axes import (
@@ -34,7 +34,6 @@ from circuits.plan.memory import block_slices
 from circuits.plan.steps import Plan
 from circuits.plan.terms import Terms
 from circuits.sweeping import (
-    NAN_IS_A_RESULT,
     gradient_metas,
     reverse_op,
     show_unseen,
@@ -82,7 +81,7 @@ def _in_blocks(
         few, factors = [_of(part, m) for m in given], _of(part, coefficients)
         # Nothing here holds a block's final states while the next block runs.
         operands = (_of(part, states), _of(part, angles), few, terms, factors)
-        values[part] = silence.run(engine.forward, plan, *operands)[1]
+        values[part] = engine.forward(plan, *operands)[1]
     if plan.partial:
         show_unseen(xp, angles, [values])
     return values_of(values, batched, single)
@@ -140,7 +139,7 @@ def _of_block(
 ) -> list[Any]:
     """Run a block of b samples forward and back; return the gradients (R, b, ...)."""
     states, angles, matrices = operands
-    final = silence.run(engine.forward, plan, states, angles, matrices)[0]
+    final = engine.forward(plan, states, angles, matrices)[0]
     found = swept(xp, engine.reverse, plan, final, angles, matrices, wanted, rows, **start)
     return [x.reshape((rows or 1, len(final), *x.shape[1:])) for x in found]
 
@@ -156,7 +155,6 @@ def _shared(wanted: Wanted, state: Any, matrices: Sequence[Any]) -> list[bool]:
     return flags + [m.ndim == 2 for m in matrices] if wanted.matrices else flags
 
 
-@NAN_IS_A_RESULT
 def _gather(
     xp: Any, totals: list[Any], found: Sequence[Any], shared: Sequence[bool], part: slice, size: int
 ) -> None:
@@ -216,5 +214,5 @@ def _vjp_meta(
     return row_metas(metas, g, ranks)
 
 
-_IN_BLOCKS = Op("expectation_in_blocks", _in_blocks, _rule, _meta)
+_IN_BLOCKS = Op("expectation_in_blocks", silent(_in_blocks), _rule, _meta)
 _IN_BLOCKS_VJP = reverse_op("expectation_in_blocks_vjp", _in_blocks_vjp, _vjp_meta)

@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff import Tensor
 from autodiff.dtypes import real_dtype
-from autodiff.ieee import silence, silent
+from autodiff.ieee import silent
 from autodiff.node import Attrs, Meta, Op
 from circuits.angle_table import wanted_slots
 from circuits.engines.base import Gradients, Wanted
@@ -18,9 +18,6 @@ from circuits.plan.terms import Terms
 
 # Any in this file: a backend's arrays.
 
-NAN_IS_A_RESULT = silent
-"""The sine of an infinite angle is NaN on every engine; NumPy alone would warn of it."""
-
 
 def reverse_op(
     name: str,
@@ -28,10 +25,14 @@ def reverse_op(
     meta: Callable[..., Sequence[Meta]],
     prepare: Callable[[Sequence[Meta], Attrs], Attrs] | None = None,
 ) -> Op:
-    """Return the row of an op's backward pass: it pulls rows back at once, but not twice."""
+    """Return the row of an op's backward pass: it pulls rows back at once, but not twice.
+
+    It is silent as all circuit ops are: the sine of an infinite angle is NaN on every engine, and
+    NumPy alone would warn of it.
+    """
     return Op(
         name,
-        forward,
+        silent(forward),
         refuse_second_order,
         meta,
         outputs=None,
@@ -90,8 +91,7 @@ def swept(
         matrices = [repeated(xp, m, rows) for m in matrices]
         if coefficients is not None:
             coefficients = repeated(xp, coefficients, rows)
-    gradients = silence.run(
-        run,
+    gradients = run(
         plan,
         final,
         angles,
@@ -114,7 +114,6 @@ def swept(
     return parts
 
 
-@NAN_IS_A_RESULT
 def show_unseen(xp: Any, angles: Any, results: Sequence[Any]) -> None:
     """Make results (B, ...) NaN where a sample has an angle that is not finite.
 

@@ -10,6 +10,9 @@ import numpy as np
 
 from autodiff.backends.interface import Backend, HostArray, Stats
 
+#: The flags of memory of one's own: writeable, aligned, C-contiguous; of one axis in Fortran's too.
+_FRESH = (np.empty((2, 2)).flags.num, np.empty(2).flags.num)
+
 
 class NumpyBackend(Backend):
     """Buffers are read-only, C-contiguous ndarrays; a write installs another buffer."""
@@ -24,16 +27,17 @@ class NumpyBackend(Backend):
         self.kernel_launches = Counter()
 
     def from_host(self, array: HostArray) -> HostArray:
-        return self.own(np.array(array, order="C"))
+        copy = np.array(array, order="C")
+        copy.setflags(False)  # type: ignore[call-arg]  # as in ``own``
+        return copy
 
     def to_host(self, array: HostArray) -> HostArray:
         return array
 
     def own(self, result: Any) -> HostArray:  # Any: ufuncs return scalars for 0-d operands
-        array = np.asarray(result)
-        flags = array.flags
-        # An operand is read-only, and so is what looks into one; carray: writeable, C-contiguous.
-        if not (flags.carray and (flags.owndata or _is_whole(array))):
+        array = result if type(result) is np.ndarray else np.asarray(result)
+        # An operand is read-only, and so is what looks into one.
+        if array.flags.num not in _FRESH and not _is_whole(array):
             array = np.array(array, order="C")
         array.setflags(False)  # type: ignore[call-arg]  # write=False, which takes twice as long
         return array
@@ -101,9 +105,9 @@ def _address(array: HostArray) -> int:
 def _is_whole(view: HostArray) -> bool:
     """Take over the array whose elements a view shows in another shape, if it owns its memory."""
     base = view.base
-    if not isinstance(base, np.ndarray) or not 0 < base.nbytes == view.nbytes:
+    if type(base) is not np.ndarray or not 0 < base.nbytes == view.nbytes:
         return False
-    if not base.flags.owndata:
+    if not (view.flags.carray and base.flags.owndata):  # carray: writeable, C-contiguous
         return False
-    base.setflags(write=False)
+    base.setflags(False)  # type: ignore[call-arg]  # as above
     return True

@@ -159,10 +159,11 @@ class Runtime:
             OutputResidencyMismatch: an executor gave something else than the op's row says.
             ExecutionFailed: an op raised.
         """
-        buffers = _fitting(prepared, inputs)
-        if buffers is None:
-            buffers = _checked(prepared, _residents(inputs))
-        return _run(prepared, buffers)
+        direct = prepared.direct
+        buffers = None if direct is None else direct.buffers_of(inputs)
+        if direct is not None and buffers is not None:
+            return direct.run(buffers)
+        return _run(prepared, _checked(prepared, _residents(inputs)))
 
     def run(
         self,

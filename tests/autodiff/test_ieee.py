@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autodiff import F32, Parameter, Tensor, grad, where
-from autodiff.ieee import silent
+from autodiff.ieee import SILENT, silenced, silent
 
 CASES: dict[str, tuple[Callable[[Tensor], Tensor], list[float], list[float]]] = {
     "log": (lambda x: x.log(), [-np.inf, 0.0, np.nan], [np.inf, 1.0, -1.0]),
@@ -69,3 +69,14 @@ def test_threads_are_silent_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     assert found == [-np.inf] * 2
+
+
+@pytest.mark.parametrize("operands", [1, 2, None])
+def test_silent_forward_says_what_it_is_made_of(operands: int | None) -> None:
+    def forward(xp: object, *arrays: np.ndarray) -> np.ndarray:
+        return np.log(arrays[0])
+
+    made = silent(forward, operands)
+    assert (silenced(made), silenced(forward)) == (forward, None)
+    given = (np, *[np.zeros(1)] * (operands or 3))
+    assert made(*given) == SILENT.copy().run(forward, *given) == -np.inf

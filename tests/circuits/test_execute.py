@@ -276,3 +276,12 @@ def test_shapes(observable: Any, batch: int | None, shape: tuple[int, ...]) -> N
         *((batch,) if batch else ()),
         4,
     )
+
+
+def test_no_circuit_op_warns_of_what_is_not_finite() -> None:
+    angle, big = Parameter(1e308), Parameter(np.inf)
+    circuit = Circuit(1).rx(10 * angle, 0).ry(big, 0)
+    value = circuit.expectation(Z(0) + X(0), engine="reference")
+    value.backward()
+    assert np.isnan(value.item())
+    assert np.isnan(circuit.statevector(engine="reference").numpy()).all()

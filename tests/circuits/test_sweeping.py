@@ -24,10 +24,8 @@ def sweep(wanted: Wanted, rows: int | None, engine: Any) -> tuple[list[Any], Any
     final, _ = ReferenceEngine().forward(p.plan, p.state, p.angles, p.matrices)
     start = {"terms": p.terms, "coefficients": p.coefficients}
     weights = p.weights if rows is None else np.concatenate([p.weights, 2 * p.weights])
-    found = swept(
-        np, engine, p.plan, final, p.angles, p.matrices, wanted, rows, weights=weights, **start
-    )
-    return found, p
+    operands = (p.plan, final, p.angles, p.matrices, wanted, rows)
+    return swept(np, engine.reverse, *operands, weights=weights, **start), p
 
 
 @pytest.mark.parametrize("wanted", FLAGS)

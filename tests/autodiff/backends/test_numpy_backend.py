@@ -26,6 +26,8 @@ RESULTS = {
     "a part of a complex number": np.array([1 + 2j]).real,
     "a stretched array": np.broadcast_to(np.ones(1), (3,)),
     "nothing": np.empty((0, 3))[:, :2],
+    "an array of Fortran's order": np.asfortranarray(fresh()),
+    "a number": 2.0,
 }
 
 

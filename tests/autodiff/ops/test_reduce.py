@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autodiff import ShapeError, Tensor, grad, gradcheck
-from autodiff.ops.reduce import MOST_WRITTEN, all, any, cumsum, prod, spread, sum
+from autodiff.ops.reduce import _SPREAD, _SUM, MOST_WRITTEN, all, any, cumsum, prod, spread, sum
 
 
 def test_reductions_of_nothing() -> None:
@@ -102,6 +102,32 @@ def test_integers_are_counted_wide(dtype: type[np.generic]) -> None:
 def test_long_float32_sums_stay_exact() -> None:
     x = Tensor(np.full(1 << 20, 0.1, np.float32))
     assert sum(x).item() == pytest.approx(0.1 * (1 << 20), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4", "?"])
+@pytest.mark.parametrize("axis", [(), (0,), (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sums_have_the_bits_of_numpys(dtype: str, axis: tuple[int, ...], keepdims: bool) -> None:
+    draw = np.random.default_rng(3).normal(size=(7, 300, 5)) * 3
+    for x in (draw, draw.T, draw[:, ::-2], draw[:0], draw[:1, :1]):
+        array = x.astype(dtype, order="K")
+        expected = array.sum(axis=axis, keepdims=keepdims)
+        made = _SUM.forward(np, array, axis=axis, keepdims=keepdims)
+        assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+        assert made.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize(("shape", "lead"), [((), 0), ((5,), 0), ((3,), 1), ((3, 5), 1)])
+def test_spread_divides_what_it_repeats(dtype: str, shape: tuple[int, ...], lead: int) -> None:
+    x = np.asarray(np.random.default_rng(4).normal(size=shape)).astype(dtype)
+    batch, kept = shape[:lead], (1, *shape[lead:])
+    wide = (4, *shape[lead:])
+    for parts in (1, 3, 7):
+        made = _SPREAD.forward(np, x, shape=wide, kept=kept, parts=parts, lead=lead)
+        expected = np.broadcast_to(x.reshape(*batch, *kept), (*batch, *wide)) / parts
+        assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+        assert made.tobytes() == expected.tobytes()
 
 
 def test_axes_that_do_not_exist_are_refused() -> None:

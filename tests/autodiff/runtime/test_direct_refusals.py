@@ -185,6 +185,34 @@ def test_value_goes_after_its_last_use() -> None:
     assert watch.living() == 0
 
 
+def test_result_that_nobody_needs_is_not_kept() -> None:
+    """Its place, and that of an operand that goes, are free at once."""
+    made: list[weakref.ref[Any]] = []
+
+    def pair(xp: Any, x: Any) -> Any:
+        parts = (x + 1.0, x * 2.0)
+        made.extend(map(weakref.ref, parts))
+        return parts
+
+    alive = []
+
+    def watch(xp: Any, x: Any) -> Any:
+        alive.append([ref() is not None for ref in made])
+        return x + 0.0
+
+    both = ad.node.Op("pair", pair, meta=lambda x: (x, x), outputs=2)
+    watching = ad.node.Op("watch", watch, meta=lambda x: (x,))
+
+    def function(x: Tensor) -> Tensor:
+        for op in (watching, watching):
+            x = ad.dispatch.apply(op, ad.dispatch.apply(both, x)[1])
+        return x
+
+    program = Program.trace(function, ((3,), F64))
+    directly(prepared_on_cpu(program, [Tensor(VALUES)]), [Tensor(VALUES)])
+    assert alive == [[False, True], [False, False, False, True]]
+
+
 def test_error_that_is_kept_holds_no_value_but_the_operand() -> None:
     watch, given = Watch(), [Tensor(VALUES)]
 
