@@ -93,6 +93,14 @@ class Backend(ABC):
     def own(self, result: Any) -> Array:  # Any: whatever an op's forward returned
         """Turn a forward's result into a contiguous, read-only buffer that shares no memory."""
 
+    def own_copy(self, result: Any) -> Array:  # Any: whatever an op's forward returned
+        """Own what a view op had to copy; a view of a read-only operand is one, and stays.
+
+        By default for memory that nothing makes read-only: what views it is told by the row alone.
+        """
+        array: Array = result
+        return array
+
     @abstractmethod
     def writable_copy(self, array: Array) -> Array:
         """Return a private copy that may be written."""

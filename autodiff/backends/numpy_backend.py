@@ -42,6 +42,10 @@ class NumpyBackend(Backend):
         array.setflags(False)  # type: ignore[call-arg]  # write=False, which takes twice as long
         return array
 
+    def own_copy(self, result: Any) -> HostArray:  # Any: as in ``own``
+        array = np.asarray(result)
+        return self.own(array) if array.flags.writeable else array
+
     def writable_copy(self, array: HostArray) -> HostArray:
         return np.array(array, order="C")
 
@@ -107,7 +111,8 @@ def _is_whole(view: HostArray) -> bool:
     base = view.base
     if type(base) is not np.ndarray or not 0 < base.nbytes == view.nbytes:
         return False
-    if not (view.flags.carray and base.flags.owndata):  # carray: writeable, C-contiguous
+    whole = view.flags.carray  # writeable, C-contiguous
+    if not (whole and base.flags.owndata and base.flags.writeable):  # else it is taken over already
         return False
     base.setflags(False)  # type: ignore[call-arg]  # as above
     return True

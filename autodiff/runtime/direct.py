@@ -49,7 +49,7 @@ class Call(NamedTuple):
         op: what the schedule says of it.
         forward: the op's, with namespace and attributes.
         operands: picks the operands out of the values.
-        finish: makes a buffer of a result: in memory of its own, unless it is a view.
+        finish: makes a buffer of a result: read-only, in memory of its own unless it is a view.
         place: the one result's; where the row says another number of them, a tuple with theirs,
             None for one that nobody needs.
         shape: of the one result; None where the row says another number of them.
@@ -175,7 +175,8 @@ class Direct:
         loud = silenced(line.op.forward) if quiet else None
         forward = partial(loud or line.op.forward, self._at.executor.backend.xp, **attrs)
         operands = _picked([places[value] for value in line.operands])
-        finish = np.asarray if line.op.view else self._own
+        backend = self._at.executor.backend
+        finish = backend.own_copy if line.op.view else backend.own
         gone = [value for value in op.drops if value not in kept]
         drops = [places[value] for value in gone if value not in line.results]
         for value in line.results:

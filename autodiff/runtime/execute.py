@@ -108,9 +108,10 @@ class Run:
                 operands = [here[value] for value in line.operands]
                 made = executor.run(line.op, operands, line.attrs, location.storage_class)
                 check_outputs(op, made, owns)
+                # As in eager code: the order in memory decides the last bit of a sum.
+                finish = executor.backend.own_copy if line.op.view else executor.finish
                 for value, buffer in zip(line.results, made, strict=True):
-                    # As in eager code: the order in memory decides the last bit of a sum.
-                    here[value] = buffer if line.op.view else executor.finish(buffer)
+                    here[value] = finish(buffer)
                 self._drop(op)
 
     def _drop(self, op: ScheduledOp) -> None:

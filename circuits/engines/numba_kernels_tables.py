@@ -126,7 +126,7 @@ def _cosine_sine(x: Array, L: Array, scratch: Array) -> Array:
 def _mark_slots(angles: Array, marks: Array) -> Array:
     """Mark the slots whose angles differ between samples; return the first and the last one's end.
 
-    What is not a number may differ from itself.
+    Zeros of both signs, and what is not a number, may be taken to differ.
     """
     V, slots = vlen(marks), angles.shape[1]
     for s in range(0, slots - V + 1, V):
@@ -140,8 +140,8 @@ def _mark_slots(angles: Array, marks: Array) -> Array:
                 marks[s] = 1.0
     low, high = slots, slots - slots
     for s in range(slots):
-        if marks[s] != 0.0:
-            marks[s], low, high = 1.0, min(low, s), s + 1
+        if marks[s] > 0:
+            low, high = min(low, s), s + 1
     return low, high
 
 

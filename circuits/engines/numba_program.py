@@ -237,7 +237,7 @@ class Program:
             gradient = results[:, : self.plan.num_slots]
             self._add_functions(results, angles, made)
             if not isinstance(wanted.angles, bool):
-                gradient[:, ~np.array(wanted.angles)] = 0
+                gradient[:, ~np.array(wanted.angles, bool)] = 0
         return gradient
 
     def _add_functions(
@@ -349,7 +349,7 @@ def _unwanted(wanted: Wanted | None) -> Integers:
     """Return the slots whose gradient is zero, as others have one and they are not asked for."""
     if wanted is None or isinstance(wanted.angles, bool):
         return np.zeros(0, np.int64)
-    return np.flatnonzero(~np.array(wanted.angles))
+    return np.flatnonzero(~np.array(wanted.angles, bool))
 
 
 def _place(layout: Layout | StagedLayout, words: Words, dtype: Real) -> Shape:

@@ -15,7 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import config, types
 from numba import njit as numba_njit
@@ -23,17 +22,19 @@ from numba.core import cgutils
 from numba.extending import intrinsic as numba_intrinsic
 from numba.extending import models, register_model
 
-VECTOR_BYTES = 64 if llvm.get_host_cpu_features().get("avx512f") else 32
-"""A register of this machine. With AVX-512, 16 to 20 qubits take 0.6 to 0.8 of the time."""
+from circuits.engines.numba_features import target_features
+
+_FEATURES = target_features()
+VECTOR_BYTES = 64 if "avx512f" in _FEATURES else 32
+"""A register's size. With AVX-512, 16 to 20 qubits take 0.6 to 0.8 of the time."""
+
+PERMUTES = "avx2" in _FEATURES
+"""Whether one instruction permutes a vector's lanes in any way."""
 
 # What is made by them is called with vectors, and without ``typingctx``.
 intrinsic: Any = numba_intrinsic
 njit: Any = numba_njit
 settings: Any = config
-
-_IS_CHOSEN = settings.CPU_NAME or settings.CPU_FEATURES
-PERMUTES = bool(llvm.get_host_cpu_features().get("avx2")) and not _IS_CHOSEN
-"""Whether x86 can permute a vector's lanes; for a CPU that NUMBA_CPU_NAME names it is not known."""
 
 # Any in this file: Numba's and LLVM's values, which have no types for mypy.
 
@@ -41,8 +42,8 @@ PERMUTES = bool(llvm.get_host_cpu_features().get("avx2")) and not _IS_CHOSEN
 def _cache_folder() -> str:
     """Return the folder of this version of the kernels, below NUMBA_CACHE_DIR where that is set."""
     here = Path(__file__).parent
-    sources = sorted([*here.glob("numba_kernels*.py"), here / "instructions.py"])
-    files = [Path(__file__), *sources]
+    others = [here / f"{name}.py" for name in ("instructions", "numba_features")]
+    files = [Path(__file__), *sorted([*here.glob("numba_kernels*.py"), *others])]
     digest = sha256(b"".join([file.read_bytes() for file in files])).hexdigest()[:16]
     base = Path(settings.CACHE_DIR) if settings.CACHE_DIR else here / "__pycache__"
     return str(base / f"kernels-{digest}")
@@ -349,13 +350,13 @@ def vreaches(typingctx: Any, a: Any, limit: Any) -> Any:
 
 @intrinsic
 def vdiffer(typingctx: Any, a: Any, b: Any, before: Any) -> Any:
-    """Lanes that are not 0 where a and b differ in any bit, or where ``before`` is not 0."""
+    """Return 1 in lanes where a and b differ in any bit, elsewhere what is ``before``."""
 
     def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.VectorType(ir.IntType(a.element.bitwidth), a.count)
-        first, second, found = [builder.bitcast(value, kind) for value in args]
-        differ = builder.or_(builder.xor(first, second), found)
-        return builder.bitcast(differ, _llvm(a))
+        first, second = [builder.bitcast(value, kind) for value in args[:2]]
+        one = ir.Constant(_llvm(a), [1.0] * a.count)
+        return builder.select(builder.icmp_unsigned("!=", first, second), one, args[2])
 
     return a(a, a, a), gen
 

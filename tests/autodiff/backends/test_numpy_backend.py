@@ -140,3 +140,11 @@ def test_every_plain_array_is_its_own() -> None:
     placed = BACKEND.place(fresh(), "host")
     assert np.array_equal(placed, fresh())
     assert not placed.flags.writeable
+
+
+def test_memory_is_taken_over_once() -> None:
+    memory = np.zeros(24, np.uint8)
+    views = [memory.view(np.float64), memory.view(np.int64)]
+    first, second = map(BACKEND.own, views)
+    assert np.shares_memory(first, memory)
+    assert not np.shares_memory(second, memory)

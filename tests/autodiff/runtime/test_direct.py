@@ -301,6 +301,30 @@ def test_run_finds_what_it_ran_last() -> None:
         runtime.run(program, single)
 
 
+def test_view_that_has_to_copy_is_read_only_for_users_ops() -> None:
+    """A reshape of what is strided copies: nobody may write to that, and change other values."""
+
+    def doubled(xp: Any, x: Any) -> Any:
+        assert not x.flags.writeable
+        return x * 2.0
+
+    op = custom_op("doubled", doubled, None, lambda x: (x,))
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        flat = x.T.reshape((-1,))
+        return op(flat), flat + 0.0, flat, flat.reshape((3, 4)), flat.reshape((4, 3))
+
+    given = [Tensor(MATRIX)]
+    prepared = prepared_on_cpu(Program.trace(function, ((3, 4), F64)), given)
+    expected = bits(function(*given))
+    for run in (directly, in_general):
+        outs = run(prepared, given)
+        assert bits(outs) == expected
+        arrays = [x.numpy() for x in outs]
+        for k, array in enumerate(arrays):
+            assert not any(np.shares_memory(array, other) for other in arrays[:k])
+
+
 def test_op_finds_out_once_what_follows_from_shapes() -> None:
     asked = []
 

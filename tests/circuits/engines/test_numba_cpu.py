@@ -204,3 +204,24 @@ def test_prepared_calls_look_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
     start = {"terms": terms, "coefficients": program.coefficients, "weights": program.weights}
     assert undo(plan, final, *operands, wanted, **start).angles is not None
     assert values is not None
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_samples_that_differ_in_signs_only(dtype: type[np.complexfloating]) -> None:
+    """As those of the parameter-shift rule do around 0."""
+    program = random_program(Case(3, 4, dtype), plan=programs.rotations(3, 40))
+    signs = np.array([1.0, -1.0, 1.0, -1.0])[:, None]
+    assert_agree(
+        replace(program, angles=(np.full((4, 40), 0.3) * signs).astype(program.angles.dtype))
+    )
+
+
+def test_a_plan_without_angles_has_none_to_want() -> None:
+    program = random_program(Case(2, 3, np.complex128), plan=Plan(2, (), 0))
+    wanted = Wanted(state=True, angles=())
+    for measured in (False, True):
+        found = conformance.run_reverse(ENGINE, program, program.state, wanted, measured=measured)
+        right = conformance.run_reverse(
+            REFERENCE, program, program.state, wanted, measured=measured
+        )
+        conformance.assert_close(found.state, right.state, 1e-12)

@@ -91,9 +91,10 @@ def test_an_angle_that_is_not_a_number_gives_that() -> None:
 
 
 def test_runs_that_nobody_asks_for_get_no_environments() -> None:
-    plan = cost_layers(9, 2)
+    plan = cost_layers(8, 2)
     program = Program(plan)
     shape = program.shape(1, np.dtype(np.float64), None)
+    assert int((shape.layout.schedule.ops[:, gates.KIND] == gates.RUN).sum()) == 2  # one a layer
     last = len(plan.steps) - 1
     wanted = Wanted(angles=tuple(slot == last for slot in range(plan.num_slots)))
     ops, _ = program.variant(shape.layout, wanted)

@@ -112,6 +112,17 @@ def test_what_is_not_a_number_differs_from_numbers(slots: int, bad: float) -> No
     assert marks.tolist() == [*[0] * (slots - 1), 1, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("other", [-0.5, np.nextafter(0.5, 1, dtype=np.float32), 0.0, 1e-44])
+def test_whatever_bit_it_is_that_differs(other: float, dtype: type[np.floating]) -> None:
+    angles, columns, ops = np.full((3, 37), 0.5, dtype), np.zeros((1, 2)), np.zeros((0, 19), int)
+    angles[1] = other
+    marks = np.full(38, np.nan, dtype)
+    found = marked(angles, columns.astype(dtype), ops, np.zeros(1, np.int64), marks)
+    assert found == (0, 37, True)
+    assert marks.tolist() == [*[1] * 37, 0]
+
+
 def test_what_differs_may_lie_apart() -> None:
     angles, columns, ops = np.ones((5, 21)), np.zeros((1, 2)), np.zeros((0, 19), np.int64)
     angles[3, 2], angles[1, 17], marks = 1.5, np.nextafter(0, 1), np.zeros(22)

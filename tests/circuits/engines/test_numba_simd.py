@@ -60,6 +60,7 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
         vstore(out[14 + V + bits], 0, flip_by_bits(x, bits))
     vstore(out[14 + 2 * V], 0, vdiffer(x, x, vzero(a)))
     vstore(out[15 + 2 * V], 0, vdiffer(x, x, y))
+    vstore(out[16 + 2 * V], 0, vdiffer(x, vsub(vzero(a), x), y))
     total[0] = vsum(x)
     counter[1] = popcount(counter[0])
     counter[2] = atomic_add(counter, 0, 5)
@@ -69,7 +70,7 @@ def every_operation(a: Any, b: Any, c: Any, out: Any, total: Any, counter: Any) 
 def test_every_operation(dtype: type[np.floating]) -> None:
     lanes = simd.VECTOR_BYTES // np.dtype(dtype).itemsize
     a, b, c = (3 * np.random.default_rng(0).normal(size=(3, lanes))).astype(dtype)
-    out, total = np.full((16 + 2 * lanes, lanes), np.nan, dtype), np.zeros(1)
+    out, total = np.full((17 + 2 * lanes, lanes), np.nan, dtype), np.zeros(1)
     counter = np.array([0b1011, 0, 0])
     every_operation(a, b, c, out, total, counter)
     pairs, zipped = np.concatenate([a, b]), np.stack([a, b], axis=1).ravel()
@@ -79,7 +80,7 @@ def test_every_operation(dtype: type[np.floating]) -> None:
         *(pairs[0::2], pairs[1::2], zipped[:lanes], zipped[lanes:]),
         *(np.full(lanes, a[1]), np.full(lanes, 0.25), np.zeros(lanes)),
         *(flipped + flipped),
-        *(np.zeros(lanes), b),
+        *(np.zeros(lanes), b, np.ones(lanes)),
     ]
     # One rounding where NumPy has two: a sum that cancels keeps the error of its terms, up to 10.
     tolerance = 10 * np.finfo(dtype).eps
