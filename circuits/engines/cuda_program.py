@@ -19,9 +19,9 @@ from circuits.engines.numba_columns import Columns
 from circuits.engines.numba_schedule import wanted_ops
 from circuits.engines.numba_stages import StagedLayout, place_in_stages, staged_layout
 from circuits.errors import EngineError
-from circuits.plan.blocks import Exchange, Matrix
+from circuits.plan.blocks import Matrix
 from circuits.plan.fusion import fuse
-from circuits.plan.stages import moved_wires
+from circuits.plan.stages import widest
 from circuits.plan.steps import Plan
 from circuits.plan.terms import NO_TERMS, Terms
 from circuits.plan.words import words_of
@@ -151,23 +151,18 @@ class DeviceProgram:
                 matrices, and permutations, are not in the plan then, see ``cuda_wide``.
         """
         if (real, bits) not in self._layouts:
-            widest = self._widest()
-            if widest > bits:
+            wires = widest(self.fused.blocks)
+            if wires > bits:
                 raise EngineError(
                     f"engine 'cuda' needs gates with angles on at most {bits} qubits here, got a "
-                    f"matrix of a function on {widest}. Split the gate, give its matrix as a "
+                    f"matrix of a function on {wires}. Split the gate, give its matrix as a "
                     "unitary, or run it with device='cpu'."
                 )
-            low = min((LOW_BYTES // (2 * real.itemsize)).bit_length() - 1, bits - max(widest, 2))
+            low = min((LOW_BYTES // (2 * real.itemsize)).bit_length() - 1, bits - max(wires, 2))
             scheduler = DeviceScheduler(self.fused, self.columns)
             made = staged_layout(self.fused, scheduler, real, bits, max(low, 0))
             self._layouts[real, bits] = made
         return self._layouts[real, bits]
-
-    def _widest(self) -> int:
-        """The most wires that a block needs in a tile; words are split."""
-        wide = [b for b in self.fused.blocks if isinstance(b, Matrix | Exchange)]
-        return max([0, *[len(moved_wires(block)) for block in wide]])
 
     def call_columns(self, matrices: Sequence[Array], host: HostTable, batch: int) -> Array:
         """Return room for the columns of a call, with those of given matrices.

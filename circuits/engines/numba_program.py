@@ -175,7 +175,8 @@ class Program:
             return Kind.SAMPLES
         if batch > 1 and n <= WIDE_QUBITS:
             return Kind.SAMPLES
-        return Kind.QUBITS if n - bits <= TILE_ROWS_LOG else Kind.STAGES
+        tiled = n - bits > TILE_ROWS_LOG >= self.widest_matrix
+        return Kind.STAGES if tiled else Kind.QUBITS
 
     def _lay_out(self, kind: Kind, dtype: Real) -> Layout | StagedLayout:
         wide = kind is Kind.SAMPLES

@@ -17,7 +17,7 @@ from circuits.engines.numba_schedule import Schedule, Scheduler
 from circuits.plan.blocks import Fused
 from circuits.plan.euler import split_turns
 from circuits.plan.linear import reduced
-from circuits.plan.stages import narrowed, next_stage
+from circuits.plan.stages import narrowed, next_stage, widest
 from circuits.plan.words import Words
 
 TILE_ROWS_LOG = 11
@@ -170,7 +170,9 @@ def lay_out_stages(
     """Return a program in stages, for the CPU's tiles."""
     fused = replace(fused, blocks=tuple(split_turns(fused.blocks)))
     scheduler = Scheduler(fused, columns, [], lanes, runs=True)
-    return staged_layout(fused, scheduler, dtype, TILE_ROWS_LOG, LOW_ROWS)
+    # The widest block needs room beside the low rows, and so do the wires that go to the lanes.
+    room = TILE_ROWS_LOG - max(widest(fused.blocks), 2, lanes.bit_length() - 1)
+    return staged_layout(fused, scheduler, dtype, TILE_ROWS_LOG, max(0, min(LOW_ROWS, room)))
 
 
 def staged_layout(

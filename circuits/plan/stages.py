@@ -48,6 +48,12 @@ def mixed_wires(block: Block) -> tuple[int, ...]:
     return (block.target,) if isinstance(block, Cx) else moved_wires(block)
 
 
+def widest(blocks: Sequence[Block]) -> int:
+    """Return the most wires that a block needs in a tile; words are split, see ``narrowed``."""
+    wide = [block for block in blocks if isinstance(block, Matrix | Exchange)]
+    return max([len(moved_wires(block)) for block in wide], default=0)
+
+
 def narrowed(blocks: Sequence[Block], limit: int) -> list[Block]:
     """Replace words that flip more than ``limit`` wires by ones that do not, between CX.
 

@@ -11,9 +11,13 @@ import programs
 import pytest
 from programs import Case, random_program
 
+import autodiff as ad
+from autodiff import Parameter
+from circuits import Circuit, X, Z
 from circuits.engines import instructions as gates
 from circuits.engines import numba_program, numba_stages
 from circuits.engines.numba_cpu import NumbaEngine
+from circuits.engines.numba_program import Kind
 from circuits.engines.numba_threads import get_num_threads, set_num_threads
 from circuits.engines.reference import ReferenceEngine
 from circuits.plan.linear import reduced
@@ -86,6 +90,50 @@ def test_words_that_flip_more_rows_than_a_tile_has() -> None:
         Step(Structure.ROTATION, tuple(range(8)), slots=(1,), word="YYYXYXXX"),
     )
     program = random_program(Case(8, 1, np.complex128), plan=Plan(8, steps, 2))
+    expected = results(ReferenceEngine(), program)
+    for found, wanted in zip(results(NumbaEngine(), program), expected, strict=True):
+        conformance.assert_close(found, wanted, 1e-12)
+
+
+@pytest.mark.parametrize(("num_qubits", "wide"), [(15, 9), (16, 10)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_permutations_almost_as_wide_as_a_tile(
+    num_qubits: int, wide: int, dtype: type[np.floating]
+) -> None:
+    """Above the low rows, and no linear map."""
+    theta = Parameter(np.linspace(0.1, 2.0, num_qubits, dtype=dtype))
+    images = np.arange(1 << wide)
+    images[:3] = [1, 2, 0]
+    circuit = Circuit(num_qubits)
+    for q in range(num_qubits):
+        circuit.ry(theta[q], q)
+    circuit.basis_permutation(images, list(range(num_qubits - wide, num_qubits)))
+    circuit.ry(theta[0], num_qubits - 1)
+    found = []
+    for engine in ("numba", "reference"):
+        value = circuit.expectation(Z(num_qubits - 1) + X(num_qubits - 2), engine=engine)
+        found.append(np.append(ad.grad(value, theta).numpy(), value.item()))
+    tolerance = 1e-12 if dtype is np.float64 else 3e-5
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=tolerance)
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_stages_end_where_all_lanes_change(dtype: type[np.floating]) -> None:
+    """Wires that go to the lanes need room in the last stage's tile beside the low rows."""
+    swap = np.array([0, 2, 1, 3])
+    steps = [Step(Structure.PERMUTATION, (q, 9 - q), permutation=swap) for q in range(4)]
+    program = numba_program.Program(Plan(10, tuple(steps), 0))
+    layout = program.shape(1, np.dtype(dtype), None).layout
+    assert isinstance(layout, numba_stages.StagedLayout)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_matrices_wider_than_a_tile_take_the_whole_state() -> None:
+    matrix = programs.random_unitary(np.random.default_rng(0), 32)
+    plan = Plan(8, (Step(Structure.DENSE, (0, 2, 3, 5, 6), matrix=matrix),), 0)
+    program = random_program(Case(8, 1, np.complex128), plan=plan)
+    assert numba_program.Program(program.plan).kind(1, np.dtype(np.float64)) is Kind.QUBITS
     expected = results(ReferenceEngine(), program)
     for found, wanted in zip(results(NumbaEngine(), program), expected, strict=True):
         conformance.assert_close(found, wanted, 1e-12)
