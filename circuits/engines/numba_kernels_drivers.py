@@ -80,6 +80,7 @@ from circuits.engines.numba_simd import (
     compiled_driver,
     fma,
     fms,
+    merged,
     popcount,
     vadd,
     vlen,
@@ -153,7 +154,7 @@ def unpacked(call: Array, tables: Array, like: Array) -> tuple[Array, ...]:
     )
 
 
-@compiled
+@merged
 def _grow(b: Array, size: int, ops: Array, i: int, items: Array, C: Array) -> None:
     """Apply a turn to the first 2**size rows, whose partners are beyond and zero.
 

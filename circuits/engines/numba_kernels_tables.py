@@ -42,6 +42,7 @@ from circuits.engines.numba_simd import (
     fma,
     fms,
     inlined,
+    merged,
     vadd,
     vdiffer,
     vfill,
@@ -122,7 +123,7 @@ def _cosine_sine(x: Array, L: Array, scratch: Array) -> Array:
     return cosine, sine
 
 
-@compiled
+@merged
 def _mark_slots(angles: Array, marks: Array) -> Array:
     """Mark the slots whose angles differ between samples; return the first and the last one's end.
 
@@ -252,7 +253,7 @@ def _quaternion_product(p: Array, q: Array) -> Array:
     )
 
 
-@inlined
+@merged
 def _prepare_turn(
     ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
 ) -> None:
@@ -279,7 +280,7 @@ def _prepare_turn(
     vstore(C, at + 3 * V, vsub(zero, vmul(m, q[1])))
 
 
-@compiled
+@merged
 def _prepare_pair(
     ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
 ) -> None:
@@ -310,7 +311,7 @@ def _entry_value(kind: int, source: int, numbers: Array, L: Array, slots: int, l
     return L[(3 * slots + source) * vlen(L) + lane]
 
 
-@compiled
+@merged
 def _prepare_table(
     ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
 ) -> None:
@@ -328,7 +329,7 @@ def _prepare_table(
             C[o + V + lane] = m * im
 
 
-@compiled
+@merged
 def _prepare_matrix(
     ops: Array, i: int, items: Array, fixed: Array, numbers: Array, L: Array, C: Array, slots: int
 ) -> None:
@@ -395,7 +396,7 @@ def _turned_back(q: Array, e: Array) -> Array:
     )
 
 
-@inlined
+@merged
 def _finish_turn(
     ops: Array, i: int, items: Array, C: Array, E: Array, G: Array, slots: int
 ) -> None:
@@ -423,7 +424,7 @@ def _finish_turn(
             e = _turned_back(q, e)
 
 
-@compiled
+@merged
 def _finish_table(ops: Array, i: int, items: Array, E: Array, G: Array, slots: int) -> None:
     V, size, head = vlen(E), ops[i, SIZE], ops[i, LAST]
     by_row, by_lane = head + 2, head + 2 + size

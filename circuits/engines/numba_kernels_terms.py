@@ -28,6 +28,7 @@ from circuits.engines.numba_kernels_gates import near_row, row_at
 from circuits.engines.numba_simd import (
     compiled,
     fma,
+    merged,
     popcount,
     vadd,
     vflip,
@@ -155,7 +156,7 @@ def measure_words(
                 vstore(sums, t * V, vadd(vload(sums, t * V), d))
 
 
-@compiled
+@merged
 def _spectrum(
     k: int,
     words: Array,
@@ -188,7 +189,7 @@ def _add_row(c: Array, o: int, odd: int, d: Array, u: Array, v: Array) -> None:
     vstore(c, o + V, fma(d, v, y))
 
 
-@compiled
+@merged
 def _start_signed(
     b: Array, c: Array, k: int, flip: int, lanes: int, odd: int, mask: int, f: Array
 ) -> None:

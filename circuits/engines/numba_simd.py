@@ -27,7 +27,6 @@ from circuits.engines.numba_features import target_features
 _FEATURES = target_features()
 VECTOR_BYTES = 64 if "avx512f" in _FEATURES else 32
 """A register's size. With AVX-512, 16 to 20 qubits take 0.6 to 0.8 of the time."""
-
 PERMUTES = "avx2" in _FEATURES
 """Whether one instruction permutes a vector's lanes in any way."""
 
@@ -52,26 +51,28 @@ def _cache_folder() -> str:
 _FOLDER = _cache_folder()
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 """Without ``_nrt``, Numba counts references to arrays around every call: atomic instructions, for
-each of which the CPU waits until all that it stored is written. Python holds the arrays anyway; a
-kernel cannot make one."""
+which the CPU waits until all stores are done. Python holds the arrays; a kernel makes none."""
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls."""
-    return njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return njit(**_INNER)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function into its compiled callers: what a loop does to a row is no call."""
-    return njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(
-        function
-    )
+    return njit(**_INNER, forceinline=True)(function)
+
+
+def merged(function: Callable[..., Any]) -> Any:
+    """Make a function a part of its only caller: to compile it by itself takes time for nothing."""
+    return njit(**_INNER, inline="always")(function)
 
 
 def compiled_driver(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, at its first call, and keep it in the cache folder."""
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = _FOLDER
+    before, settings.CACHE_DIR = settings.CACHE_DIR, _FOLDER
     try:
         return njit(**_OPTIONS, cache=True, no_cfunc_wrapper=True)(function)
     finally:
@@ -268,8 +269,7 @@ def flip_at_once(typingctx: Any, vector: Any, bits: Any) -> Any:
     per_lane = words // vector.count
 
     def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(32), words)
-        value = ir.VectorType(ir.FloatType(), words)
+        kind, value = [ir.VectorType(t, words) for t in (ir.IntType(32), ir.FloatType())]
         undefined = ir.Constant(kind, ir.Undefined)
         wide = context.cast(builder, args[1], signature.args[1], types.int64)
         number = builder.mul(builder.trunc(wide, ir.IntType(32)), ir.IntType(32)(per_lane))
