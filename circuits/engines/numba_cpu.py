@@ -36,6 +36,10 @@ _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 _NOTHING = {real: np.zeros((0, 0), real) for real in _REALS}
 """Results that nobody wants; all calls may write to them, as they have no elements."""
 
+_FORWARD = drivers.forward, stages.forward_stages
+_REVERSE = drivers.reverse, stages.reverse_stages
+"""A driver of whole programs, and one of staged ones."""
+
 _NO_FUNCTIONS: list[ComplexArray] = []
 
 _NONE = {real: np.zeros((0, 0), real) for real in _REALS}
@@ -67,35 +71,16 @@ class NumbaEngine(Engine):
         matrices: Sequence[ComplexArray] = (),
         terms: Terms | None = None,
         coefficients: RealArray | None = None,
+        *,
+        call: Call | None = None,
     ) -> tuple[ComplexArray, RealArray | None]:
-        """Apply the plan to every sample, then measure."""
+        """Apply the plan to every sample, then measure; ``call``: what was prepared for it."""
         program = self._program(plan)
         if isinstance(program, Pieces):
             return program.forward(state, angles, matrices, terms, coefficients)
-        batch = _samples(state, angles, matrices, coefficients)
-        call = program.call(batch, real_dtype(state.dtype), terms, None)
-        return self._forward(call, plan, state, angles, matrices, terms, coefficients)
-
-    def prepared_forward(
-        self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
-    ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
-        """Return ``forward`` for calls of one kind."""
-        program = self._program(plan)
-        if isinstance(program, Pieces):
-            return self.forward
-        return partial(self._forward, program.call(batch, real_dtype(dtype), terms, None))
-
-    def _forward(
-        self,
-        call: Call,
-        plan: Plan,
-        state: ComplexArray,
-        angles: RealArray,
-        matrices: Sequence[ComplexArray],
-        terms: Terms | None,
-        coefficients: RealArray | None,
-    ) -> tuple[ComplexArray, RealArray | None]:
-        program: Any = plan.memo["numba"]  # Any: a memo's values are of its owners' types
+        if call is None:
+            batch = _samples(state, angles, matrices, coefficients)
+            call = program.call(batch, real_dtype(state.dtype), terms, None)
         batch, real, size = call.batch, call.real, state.shape[1]
         columns = call.columns
         if columns is None:
@@ -111,16 +96,22 @@ class NumbaEngine(Engine):
             final.view(real),
             values,
         )
-        if call.passes:
-            self._run_stages(stages.forward_stages, call, operands)
-        else:
-            self._run_blocks(drivers.forward, call, operands)
+        self._run(_FORWARD, call, operands)
         if terms is None or coefficients is None:
             return final, None
         for position, term in call.shape.sparse:
             products = np.vecdot(final, sparse_product(term, final)).real
             values[:, terms.rows[position]] += coefficients[:, position] * products
         return final, values
+
+    def prepared_forward(
+        self, plan: Plan, batch: int, dtype: np.dtype[Any], terms: Terms | None
+    ) -> Callable[..., tuple[ComplexArray, RealArray | None]]:
+        """Return ``forward`` for calls of one kind."""
+        program = self._program(plan)
+        if isinstance(program, Pieces):
+            return self.forward
+        return partial(self.forward, call=program.call(batch, real_dtype(dtype), terms, None))
 
     def reverse(
         self,
@@ -134,25 +125,46 @@ class NumbaEngine(Engine):
         terms: Terms | None = None,
         coefficients: RealArray | None = None,
         weights: RealArray | None = None,
+        call: Call | None = None,
     ) -> Gradients:
-        """Undo the plan as far as a gradient is wanted."""
+        """Undo the plan as far as a gradient is wanted; ``call`` as in ``forward``."""
         program = self._program(plan)
         if isinstance(program, Pieces):
             start = cotangent, terms, coefficients, weights
             return program.reverse(final, angles, matrices, wanted, *start)
         batch = swept_samples(cotangent, weights)
-        call = program.call(batch, real_dtype(final.dtype), terms, wanted)
-        return self._reverse(
-            call,
-            plan,
-            final,
-            angles,
-            matrices,
-            wanted,
-            cotangent=cotangent,
-            terms=terms,
-            coefficients=coefficients,
-            weights=weights,
+        if call is None:
+            call = program.call(batch, real_dtype(final.dtype), terms, wanted)
+        real, columns, made = call.real, call.columns, _NO_FUNCTIONS
+        if columns is None:
+            columns, made = program.make_columns(angles, matrices, real)
+        by_term = by_state = _NOTHING[real]
+        if wanted.coefficients:
+            by_term = np.zeros((batch, 0 if terms is None else len(terms.terms)), real)
+        if wanted.state:
+            by_state = self._new_states(batch, final.shape[1], final.dtype)
+        if call.shape.sparse:
+            cotangent = _sparse_cotangent(terms, final, coefficients, weights)
+        results = np.empty((batch, program.num_results), real)
+        operands = (
+            *call.tables,
+            _input(angles, real),
+            columns,
+            _states(final, real),
+            _NONE[real] if cotangent is None else _states(cotangent, real),
+            *[_NONE[real] if x is None else _input(x, real) for x in (coefficients, weights)],
+            results,
+            by_term,
+            by_state.view(real),
+        )
+        self._run(_REVERSE, call, operands)
+        if wanted.coefficients:
+            _finish_terms(terms, final, weights, by_term)
+        return Gradients(
+            by_state if wanted.state else None,
+            program.angle_gradients(results, angles, made, wanted) if wanted.angles else None,
+            program.matrix_gradients(results, matrices, final.dtype) if wanted.matrices else None,
+            by_term if wanted.coefficients else None,
         )
 
     def prepared_reverse(
@@ -167,60 +179,7 @@ class NumbaEngine(Engine):
         program = self._program(plan)
         if isinstance(program, Pieces):
             return self.reverse
-        return partial(self._reverse, program.call(batch, real_dtype(dtype), terms, wanted))
-
-    def _reverse(
-        self,
-        call: Call,
-        plan: Plan,
-        final: ComplexArray,
-        angles: RealArray,
-        matrices: Sequence[ComplexArray],
-        wanted: Wanted,
-        *,
-        cotangent: ComplexArray | None = None,
-        terms: Terms | None = None,
-        coefficients: RealArray | None = None,
-        weights: RealArray | None = None,
-    ) -> Gradients:
-        program: Any = plan.memo["numba"]  # Any: a memo's values are of its owners' types
-        batch, real = call.batch, call.real
-        columns, made = call.columns, _NO_FUNCTIONS
-        if columns is None:
-            columns, made = program.make_columns(angles, matrices, real)
-        nothing, none = _NOTHING[real], _NONE[real]
-        by_term = by_state = nothing
-        if wanted.coefficients:
-            by_term = np.zeros((batch, 0 if terms is None else len(terms.terms)), real)
-        if wanted.state:
-            by_state = self._new_states(batch, final.shape[1], final.dtype)
-        if call.shape.sparse:
-            cotangent = _sparse_cotangent(terms, final, coefficients, weights)
-        results = np.empty((batch, program.num_results), real)
-        operands = (
-            *call.tables,
-            _input(angles, real),
-            columns,
-            _states(final, real),
-            none if cotangent is None else _states(cotangent, real),
-            none if coefficients is None else _input(coefficients, real),
-            none if weights is None else _input(weights, real),
-            results,
-            by_term,
-            by_state.view(real) if wanted.state else nothing,
-        )
-        if call.passes:
-            self._run_stages(stages.reverse_stages, call, operands)
-        else:
-            self._run_blocks(drivers.reverse, call, operands)
-        if wanted.coefficients:
-            _finish_terms(terms, final, weights, by_term)
-        return Gradients(
-            by_state if wanted.state else None,
-            program.angle_gradients(results, angles, made, wanted) if wanted.angles else None,
-            program.matrix_gradients(results, matrices, final.dtype) if wanted.matrices else None,
-            by_term if wanted.coefficients else None,
-        )
+        return partial(self.reverse, call=program.call(batch, real_dtype(dtype), terms, wanted))
 
     def outline(
         self,
@@ -234,6 +193,14 @@ class NumbaEngine(Engine):
         if isinstance(program, Pieces):
             return program.outline(batch, dtype, terms)
         return outline(program, batch, dtype, terms)
+
+    def _run(self, pair: tuple[Any, Any], call: Call, operands: tuple[Any, ...]) -> None:
+        """Run a program whole, or in stages."""
+        whole, staged = pair
+        if call.passes:
+            self._run_stages(staged, call, operands)
+        else:
+            self._run_blocks(whole, call, operands)
 
     def _run_blocks(self, driver: Any, call: Call, operands: tuple[Any, ...]) -> None:
         """Run a driver of whole programs: threads share the blocks."""

@@ -124,9 +124,8 @@ class Scheduler(Writer):
                 self.swap_places(has[0], wire)
             for other in wanted:
                 if other != wire and places[other].signs >> lane & 1:
-                    cx = Cx(wire, other)
-                    self._moved_cx(cx)
-                    self._cx(cx)
+                    self._moved_cx(Cx(wire, other))
+                    self._cx(Cx(wire, other))
 
     # -- blocks
 

@@ -353,10 +353,9 @@ def vdiffer(typingctx: Any, a: Any, b: Any, before: Any) -> Any:
     """Return 1 in lanes where a and b differ in any bit, elsewhere what is ``before``."""
 
     def gen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(a.element.bitwidth), a.count)
-        first, second = [builder.bitcast(value, kind) for value in args[:2]]
-        one = ir.Constant(_llvm(a), [1.0] * a.count)
-        return builder.select(builder.icmp_unsigned("!=", first, second), one, args[2])
+        kind, one = ir.VectorType(ir.IntType(a.element.bitwidth), a.count), [1.0] * a.count
+        test = builder.icmp_unsigned("!=", *[builder.bitcast(value, kind) for value in args[:2]])
+        return builder.select(test, ir.Constant(_llvm(a), one), args[2])
 
     return a(a, a, a), gen
 
